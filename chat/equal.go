@@ -1,0 +1,56 @@
+package chat
+
+import (
+	"encoding/json"
+	"math/big"
+)
+
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, v := range a {
+			if w, ok := b[k]; !ok || !equal(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case json.Number:
+		b, ok := b.(json.Number)
+		return ok && sameNumber(a, b)
+	}
+	return a == b
+}
+
+// sameNumber compares by value. Exponents that would make an exact fraction
+// huge are compared as text.
+func sameNumber(a, b json.Number) bool {
+	if a == b {
+		return true
+	}
+	if len(a) > 40 || len(b) > 40 || huge(a) || huge(b) {
+		return false
+	}
+	x, okx := new(big.Rat).SetString(string(a))
+	y, oky := new(big.Rat).SetString(string(b))
+	return okx && oky && x.Cmp(y) == 0
+}
+
+func huge(n json.Number) bool {
+	f, err := n.Float64()
+	return err != nil || f > 1e60 || f < -1e60 || (f != 0 && f > -1e-60 && f < 1e-60)
+}
