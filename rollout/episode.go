@@ -1,0 +1,198 @@
+// Package rollout plays tasks: a policy acts, a world replies, and what comes of
+// it is an Episode. In world rehearsal the world is the same policy in its other
+// role: see [Rehearsal].
+package rollout
+
+import (
+	"envace/chat"
+	"envace/engine"
+	"envace/render"
+	"envace/task"
+)
+
+// Role is what the policy does when it speaks. (The speaker of a message is
+// chat.Role.)
+type Role string
+
+// The roles.
+const (
+	Act      Role = "act"      // talk to the user or call a tool
+	Rehearse Role = "rehearse" // write what a tool would have answered
+	Critique Role = "critique" // assess an imagined episode (test time)
+)
+
+// Turn is one sampled message with its exact tokens.
+type Turn struct {
+	Role     Role
+	User     int   // the user turn that it belongs to
+	Prompt   []int // tokens the policy saw
+	Sequence engine.Sequence
+	Errors   []render.CallError // blocks of it that are no calls
+	Masked   bool               // keeps it out of training: its episode made no sense or was cut off
+}
+
+// Source says where a message of an episode comes from.
+type Source string
+
+// The sources.
+const (
+	FromUser     Source = "user"     // the dataset's user
+	FromPolicy   Source = "policy"   // ACT
+	FromImagined Source = "imagined" // REHEARSE
+	FromReal     Source = "real"     // a real tool
+	FromRecord   Source = "recorded" // a recorded result
+	FromHarness  Source = "harness"  // format and schema errors, told to the model
+)
+
+// Entry is one message of an episode.
+type Entry struct {
+	Message chat.Message
+	Source  Source
+	User    int   // the user turn that it belongs to
+	Turn    *Turn // the sampled tokens behind it; nil where nothing was sampled
+}
+
+// Stop says why an episode ended.
+type Stop string
+
+// The reasons. Only a broken engine or a cancelled context is no reason but an
+// error.
+const (
+	StopDone   Stop = "done"   // all user turns are played
+	StopJudge  Stop = "judge"  // a required item was not met
+	StopTurns  Stop = "turns"  // the cap on messages of the policy
+	StopTokens Stop = "tokens" // one message hit its token cap
+	StopWindow Stop = "window" // the prompt outgrew the model's window
+	StopParse  Stop = "parse"  // too many malformed messages in a row
+	StopWorld  Stop = "world"  // the world could not reply
+	StopTime   Stop = "timeout"
+)
+
+// Episode is one task played to its end.
+type Episode struct {
+	Task    task.Task
+	Step    int // training step; -1 outside training
+	Member  int // place in its group
+	Seed    uint64
+	Entries []Entry
+	User    int // user turn under way, from 0
+	Stop    Stop
+	Detail  string // what exactly happened, where Stop says too little
+	Reward  float64
+	Verdict []Verdict          // one for each user turn that was judged
+	Metrics map[string]float64 // of this episode: fidelity, …
+}
+
+// Outcome of one checklist item.
+type Outcome string
+
+// The outcomes.
+const (
+	Pass          Outcome = "pass"
+	Fail          Outcome = "fail"
+	Unknown       Outcome = "unknown" // cannot be decided: dropped, weights renormalised
+	NotApplicable Outcome = "n/a"     // its condition does not hold in this episode: dropped likewise
+)
+
+// Verdict judges one user turn.
+type Verdict struct {
+	Items  []ItemVerdict
+	Reward float64 // Σ weight of passed items ÷ Σ weight of decided ones; 0 if none is decided
+	Known  bool    // at least one item was decided
+	Stop   bool    // a required item failed
+}
+
+// ItemVerdict is the outcome of one item.
+type ItemVerdict struct {
+	ID      string
+	Outcome Outcome
+	Why     string
+}
+
+// Messages returns the dialogue so far, system message included.
+func (ep *Episode) Messages() []chat.Message {
+	var out []chat.Message
+	if ep.Task.System != "" {
+		out = append(out, chat.Message{Role: chat.System, Content: ep.Task.System})
+	}
+	for _, e := range ep.Entries {
+		out = append(out, e.Message)
+	}
+	return out
+}
+
+// Turns returns what was sampled, in order, both roles.
+func (ep *Episode) Turns() []*Turn {
+	var out []*Turn
+	for i := range ep.Entries {
+		if t := ep.Entries[i].Turn; t != nil {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Open returns the calls of the last ACT message that have no answer yet, in
+// order.
+func (ep *Episode) Open() []chat.Call {
+	answered := map[string]bool{}
+	for i := len(ep.Entries) - 1; i >= 0; i-- {
+		m := ep.Entries[i].Message
+		if m.Role == chat.Tool {
+			answered[m.CallID] = true
+			continue
+		}
+		var open []chat.Call
+		for _, c := range m.Calls {
+			if !answered[c.ID] {
+				open = append(open, c)
+			}
+		}
+		return open
+	}
+	return nil
+}
+
+// Exchange is a call with its answer.
+type Exchange struct {
+	Call   chat.Call
+	Result string
+	Source Source
+	User   int
+}
+
+// Exchanges returns the answered calls of the episode in the order of the calls.
+func (ep *Episode) Exchanges() []Exchange {
+	var out []Exchange
+	at := map[string]int{}
+	for _, e := range ep.Entries {
+		for _, c := range e.Message.Calls {
+			at[c.ID] = len(out)
+			out = append(out, Exchange{Call: c, User: e.User})
+		}
+		if e.Message.Role == chat.Tool {
+			if i, ok := at[e.Message.CallID]; ok {
+				out[i].Result, out[i].Source = e.Message.Content, e.Source
+			}
+		}
+	}
+	answered := out[:0]
+	for _, x := range out {
+		if x.Source != "" {
+			answered = append(answered, x)
+		}
+	}
+	return answered
+}
+
+// Reply returns what the policy last told the user in user turn u, and whether
+// it did: a message without calls that is not malformed.
+func (ep *Episode) Reply(u int) (string, bool) {
+	for i := len(ep.Entries) - 1; i >= 0; i-- {
+		e := ep.Entries[i]
+		if e.User == u && e.Source == FromPolicy {
+			return e.Message.Content, len(e.Message.Calls) == 0 && (e.Turn == nil || len(e.Turn.Errors) == 0)
+		}
+	}
+	return "", false
+}
