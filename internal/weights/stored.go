@@ -1,0 +1,114 @@
+package weights
+
+import (
+	"fmt"
+	"io"
+	"math"
+)
+
+// stored is a tensor in a file: where it lies and how it is decoded.
+type stored struct {
+	Info
+	format *format
+	path   string
+	file   io.ReaderAt
+	at     int64 // of the first byte
+	heads  int   // > 0: each head's rows are interleaved as GGUF keeps Llama's, see unpermuted
+}
+
+// newStored checks type and shape of a tensor before anything is allocated for it.
+func newStored(name, kind string, shape []int64) (*stored, error) {
+	f := formatOf(kind)
+	if f == nil {
+		return nil, fmt.Errorf("tensor %s has type %s, which is not supported: convert the model to BF16, F16 or F32", name, kind)
+	}
+	s := &stored{Info: Info{Name: name, Type: kind, Shape: make([]int, len(shape))}, format: f}
+	n := int64(1)
+	for i, d := range shape {
+		if d < 0 || d > 0 && n > math.MaxInt64/16/d {
+			return nil, fmt.Errorf("tensor %s: shape %v is impossible", name, shape)
+		}
+		n *= d
+		s.Shape[i] = int(d)
+	}
+	if n%int64(f.block) != 0 || f.block > 1 && s.row()%f.block != 0 {
+		return nil, fmt.Errorf("tensor %s: a row of %d does not divide into %s blocks of %d", name, s.row(), kind, f.block)
+	}
+	s.Bytes = n / int64(f.block) * int64(f.size)
+	return s, nil
+}
+
+// row is the length of the last axis.
+func (s *stored) row() int {
+	if len(s.Shape) == 0 {
+		return 1
+	}
+	return s.Shape[len(s.Shape)-1]
+}
+
+// Read writes the tensor into dst as float32, dequantised and in Hugging Face
+// layout. dst must have exactly Info.Len elements. A value that is not finite
+// is an error that says where it lies.
+func (t *Tensors) Read(name string, dst []float32) error {
+	s, ok := t.byName[name]
+	if !ok {
+		return fmt.Errorf("no tensor %s", name)
+	}
+	if len(dst) != s.Len() {
+		return fmt.Errorf("tensor %s%s has %d elements, the destination %d", name, shapeText(s.Shape), s.Len(), len(dst))
+	}
+	if err := s.read(dst); err != nil {
+		return fmt.Errorf("%s: tensor %s: %w", s.path, name, err)
+	}
+	return nil
+}
+
+// chunk is how many bytes are read at once, unless a row is longer.
+const chunk = 1 << 18
+
+// read decodes whole rows, so that a permuted row is written where it belongs.
+func (s *stored) read(dst []float32) error {
+	if len(dst) == 0 {
+		return nil
+	}
+	width := s.row()
+	if s.heads == 0 {
+		width = s.format.block
+	}
+	size := width / s.format.block * s.format.size
+	buf := make([]byte, min(int64(max(1, chunk/size)*size), s.Bytes))
+	for done := int64(0); done < s.Bytes; done += int64(len(buf)) {
+		buf = buf[:min(int64(len(buf)), s.Bytes-done)]
+		if _, err := s.file.ReadAt(buf, s.at+done); err != nil {
+			return fmt.Errorf("read %d bytes at %d: %w", len(buf), s.at+done, err)
+		}
+		row := int(done / int64(size))
+		if s.heads == 0 {
+			s.format.decode(dst[row*width:][:len(buf)/size*width], buf)
+			continue
+		}
+		for i := range len(buf) / size {
+			to := unpermuted(row+i, len(dst)/width/s.heads)
+			s.format.decode(dst[to*width:][:width], buf[i*size:][:size])
+		}
+	}
+	return s.finite(dst)
+}
+
+// unpermuted is the Hugging Face row of a GGUF row of Llama's q or k matrix.
+// GGUF turns neighbouring channels (2i, 2i+1) of a head, Hugging Face the
+// halves (i, i+dim/2): the rows of each head of dim are interleaved accordingly.
+func unpermuted(row, dim int) int {
+	head, c := row/dim, row%dim
+	return head*dim + c%2*(dim/2) + c/2
+}
+
+func (s *stored) finite(x []float32) error {
+	for i, v := range x {
+		// Exponent bits all set: infinite or not a number.
+		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
+			return fmt.Errorf("element %d (row %d, column %d) is %g: the weights are damaged, fetch or train them again", i, i/s.row(), i%s.row(), v)
+		}
+	}
+	return nil
+}
