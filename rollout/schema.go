@@ -1,0 +1,117 @@
+package rollout
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"envace/chat"
+	"envace/task"
+)
+
+// Codes of calls that do not fit the task's tools.
+const (
+	ToolNotAvailable  = "TOOL_NOT_AVAILABLE"
+	InvalidParameters = "INVALID_PARAMETERS"
+)
+
+// checkCall says what is wrong with a call: the code is empty if nothing is.
+func checkCall(t task.Task, c chat.Call) (code, why string) {
+	tool, ok := t.Tool(c.Name)
+	if !ok {
+		return ToolNotAvailable, fmt.Sprintf("no tool is named %q: use one of %s", c.Name, names(t.Tools))
+	}
+	if err := Validate(tool, c.Arguments); err != nil {
+		return InvalidParameters, err.Error()
+	}
+	return "", ""
+}
+
+func names(tools []chat.Function) string {
+	var out []string
+	for _, f := range tools {
+		out = append(out, f.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// schemas caches compiled parameter schemas by their text, which never changes
+// its meaning; nil is a schema that does not compile.
+var schemas sync.Map
+
+// Validate checks arguments against the tool's JSON Schema and says in one line
+// what is wrong. A schema that this validator cannot read accepts any object.
+func Validate(f chat.Function, arguments []byte) error {
+	args, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
+	if err != nil {
+		return fmt.Errorf("arguments are not JSON: %w", err)
+	}
+	if _, ok := args.(map[string]any); !ok {
+		return errors.New("arguments must be a JSON object")
+	}
+	schema := compiled(f.Parameters)
+	if schema == nil {
+		return nil
+	}
+	var invalid *jsonschema.ValidationError
+	if err := schema.Validate(args); errors.As(err, &invalid) {
+		return errors.New(strings.Join(leaves(invalid, nil), "; "))
+	}
+	return nil
+}
+
+func compiled(params []byte) *jsonschema.Schema {
+	if len(params) == 0 {
+		return nil
+	}
+	if s, ok := schemas.Load(string(params)); ok {
+		return s.(*jsonschema.Schema)
+	}
+	s := compile(params)
+	schemas.Store(string(params), s)
+	return s
+}
+
+func compile(params []byte) *jsonschema.Schema {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(params))
+	if err != nil {
+		return nil
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if c.AddResource("tool.json", doc) != nil {
+		return nil
+	}
+	s, err := c.Compile("tool.json")
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// noLoader keeps schemas from fetching others.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) { return nil, fmt.Errorf("schema refers to %s", url) }
+
+func leaves(e *jsonschema.ValidationError, out []string) []string {
+	if len(e.Causes) == 0 {
+		at := strings.Join(e.InstanceLocation, ".")
+		if r, ok := e.ErrorKind.(*kind.Required); ok {
+			return append(out, "missing "+strings.Join(r.Missing, ", "))
+		}
+		text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+		return append(out, strings.TrimPrefix(at+": "+text, ": "))
+	}
+	for _, c := range e.Causes {
+		out = leaves(c, out)
+	}
+	return out
+}
