@@ -2,6 +2,7 @@ package weights
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 )
 
@@ -25,6 +26,48 @@ var formats = []format{
 	{name: "I64", ggml: 27, block: 1, size: 8, decode: decodeI64, integer: true},
 	{name: "I32", ggml: 26, block: 1, size: 4, decode: decodeI32, integer: true},
 	{name: "U8", ggml: -1, block: 1, size: 1, decode: decodeU8, integer: true},
+
+	{name: "Q4_0", ggml: 2, block: 32, size: 18, decode: each(32, 18, q4v0)},
+	{name: "Q4_1", ggml: 3, block: 32, size: 20, decode: each(32, 20, q4v1)},
+	{name: "Q5_0", ggml: 6, block: 32, size: 22, decode: each(32, 22, q5v0)},
+	{name: "Q5_1", ggml: 7, block: 32, size: 24, decode: each(32, 24, q5v1)},
+	{name: "Q8_0", ggml: 8, block: 32, size: 34, decode: each(32, 34, q8v0)},
+	{name: "IQ4_NL", ggml: 20, block: 32, size: 18, decode: each(32, 18, iq4nl)},
+	{name: "Q2_K", ggml: 10, block: 256, size: 84, decode: each(256, 84, q2k)},
+	{name: "Q3_K", ggml: 11, block: 256, size: 110, decode: each(256, 110, q3k)},
+	{name: "Q4_K", ggml: 12, block: 256, size: 144, decode: each(256, 144, q4k)},
+	{name: "Q5_K", ggml: 13, block: 256, size: 176, decode: each(256, 176, q5k)},
+	{name: "Q6_K", ggml: 14, block: 256, size: 210, decode: each(256, 210, q6k)},
+	{name: "IQ4_XS", ggml: 23, block: 256, size: 136, decode: each(256, 136, iq4xs)},
+}
+
+// each decodes block by block.
+func each(block, size int, one func(dst []float32, src []byte)) func(dst []float32, src []byte) {
+	return func(dst []float32, src []byte) {
+		for ; len(dst) > 0; dst, src = dst[block:], src[size:] {
+			one(dst[:block], src[:size])
+		}
+	}
+}
+
+// ggmlNames are the types of GGUF files by number, for telling which one is
+// not read here.
+var ggmlNames = map[int]string{
+	9: "Q8_1", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 21: "IQ3_S",
+	22: "IQ2_S", 24: "I8", 25: "I16", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4",
+}
+
+// ggmlName is the name of a GGUF type, with its number if it cannot be read.
+func ggmlName(n int) string {
+	for i := range formats {
+		if formats[i].ggml == n {
+			return formats[i].name
+		}
+	}
+	if name, ok := ggmlNames[n]; ok {
+		return fmt.Sprintf("%s (ggml type %d)", name, n)
+	}
+	return fmt.Sprintf("number %d", n)
 }
 
 // formatOf is nil for a type that cannot be read.

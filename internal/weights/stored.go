@@ -20,7 +20,7 @@ type stored struct {
 func newStored(name, kind string, shape []int64) (*stored, error) {
 	f := formatOf(kind)
 	if f == nil {
-		return nil, fmt.Errorf("tensor %s has type %s, which is not supported: convert the model to BF16, F16 or F32", name, kind)
+		return nil, fmt.Errorf("tensor %s has type %s, which is not supported: take the model as BF16, F16, F32, Q8_0 or Q4_K", name, kind)
 	}
 	s := &stored{Info: Info{Name: name, Type: kind, Shape: make([]int, len(shape))}, format: f}
 	n := int64(1)
@@ -92,7 +92,7 @@ func (s *stored) read(dst []float32) error {
 			s.format.decode(dst[to*width:][:width], buf[i*size:][:size])
 		}
 	}
-	return s.finite(dst)
+	return s.finite(dst, 0x7f800000) // exponent bits all set: infinite or not a number
 }
 
 // unpermuted is the Hugging Face row of a GGUF row of Llama's q or k matrix.
@@ -103,11 +103,11 @@ func unpermuted(row, dim int) int {
 	return head*dim + c%2*(dim/2) + c/2
 }
 
-func (s *stored) finite(x []float32) error {
+// finite wants the magnitude of every number below limit, given as bits.
+func (s *stored) finite(x []float32, limit uint32) error {
 	for i, v := range x {
-		// Exponent bits all set: infinite or not a number.
-		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
-			return fmt.Errorf("element %d (row %d, column %d) is %g: the weights are damaged, fetch or train them again", i, i/s.row(), i%s.row(), v)
+		if math.Float32bits(v)&0x7fffffff >= limit {
+			return fmt.Errorf("element %d (row %d, column %d) is %g: the weights are damaged or training has diverged", i, i/s.row(), i%s.row(), v)
 		}
 	}
 	return nil

@@ -1,0 +1,215 @@
+package weights
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// WriteAtomic writes a file so that path holds either its old content or all
+// of the new, even if the machine stops meanwhile. On an error nothing is left.
+func WriteAtomic(path string, write func(io.Writer) error) error {
+	tmp, err := sibling(path, "part", func(name string) error {
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	err = writeFile(tmp, write)
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(tmp)))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// writeFile fills path and does not return before the disk has it.
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, chunk)
+	err = write(w)
+	if err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// ReplaceDir makes a folder whole or not at all: fill writes into the folder
+// tmp, an empty sibling of dir, which then takes dir's name. An old folder of
+// that name is lost with all it holds; it is only replaced if it is empty or
+// shares a file name with the new one, so that a wrong path does no harm. On an
+// error the old folder is as it was and nothing new is left. Two calls for the
+// same dir at once leave one of the two results.
+func ReplaceDir(dir string, fill func(tmp string) error) error {
+	if err := replaceDir(dir, fill); err != nil {
+		return fmt.Errorf("write folder %s: %w", dir, err)
+	}
+	return nil
+}
+
+func replaceDir(dir string, fill func(tmp string) error) error {
+	dir, err := target(dir)
+	if err != nil {
+		return err
+	}
+	removeStale(dir)
+	tmp, err := sibling(dir, "part", func(name string) error { return os.Mkdir(name, 0o777) })
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(fill(tmp)); err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	if err := errors.Join(replaceable(dir, tmp), syncTree(tmp)); err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	if err := swap(tmp, dir); err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+// target is where dir really lies, with its parent made. A link stays a link.
+func target(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real, nil
+	}
+	return dir, os.MkdirAll(filepath.Dir(dir), 0o777)
+}
+
+// replaceable refuses to put tmp in the place of something of another kind.
+func replaceable(dir, tmp string) error {
+	st, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return errors.New("a file of that name is in the way: remove it or choose another name")
+	}
+	old, err := os.ReadDir(dir)
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	for _, e := range old {
+		if exists(filepath.Join(tmp, e.Name())) {
+			return nil
+		}
+	}
+	return errors.New("it holds other things than what would replace it: empty it or choose another name")
+}
+
+// swap gives tmp the name dir and removes what had it before.
+func swap(tmp, dir string) error {
+	if !exists(dir) {
+		return os.Rename(tmp, dir)
+	}
+	if exchange(tmp, dir) == nil {
+		return os.RemoveAll(tmp)
+	}
+	// No exchange here: between the two renames dir is missing, but the old
+	// folder lies beside it under a name that says what it is.
+	old, err := sibling(dir, "old", func(name string) error { return os.Rename(dir, name) })
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		return errors.Join(err, os.Rename(old, dir))
+	}
+	return os.RemoveAll(old)
+}
+
+// sibling makes a hidden neighbour of path that did not exist, ".NAME.KIND-N".
+func sibling(path, kind string, create func(name string) error) (string, error) {
+	for n := range 10000 {
+		name := siblingPrefix(path, kind) + strconv.Itoa(n)
+		if exists(name) {
+			continue
+		}
+		err := create(name)
+		if err == nil || !errors.Is(err, fs.ErrExist) {
+			return name, err
+		}
+	}
+	return "", fmt.Errorf("too many leftovers %s*: remove them", siblingPrefix(path, kind))
+}
+
+func siblingPrefix(path, kind string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+kind+"-")
+}
+
+// stale is how long nothing was written to an unfinished folder before it is
+// taken for the leftover of a killed process.
+const stale = time.Hour
+
+// removeStale removes unfinished folders of dir that nobody writes any more.
+// It is a courtesy: what it cannot remove, it leaves.
+func removeStale(dir string) {
+	prefix := filepath.Base(siblingPrefix(dir, "part"))
+	list, _ := os.ReadDir(filepath.Dir(dir))
+	for _, e := range list {
+		path := filepath.Join(filepath.Dir(dir), e.Name())
+		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) && time.Since(lastWrite(path)) > stale {
+			_ = os.RemoveAll(path)
+		}
+	}
+}
+
+func lastWrite(dir string) time.Time {
+	var last time.Time
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if info, err := e.Info(); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		return nil
+	})
+	return last
+}
+
+// syncTree waits until the disk has every file and folder under dir.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return syncDir(path)
+		}
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
