@@ -1,5 +1,7 @@
 package kernel
 
+import "fmt"
+
 // Mat is a strided view of float32 numbers: element (i, j) is
 // Data[i*Row+j*Col]. A row-major (R, C) matrix is {data, C, 1}; its transpose
 // is {data, 1, C}.
@@ -8,53 +10,82 @@ type Mat struct {
 	Row, Col int
 }
 
+// from is the view that begins at element (i, j).
+func (a Mat) from(i, j int) Mat { return Mat{a.Data[i*a.Row+j*a.Col:], a.Row, a.Col} }
+
+// check panics unless the view holds r rows and c columns.
+func (a Mat) check(name string, r, c int) {
+	if a.Row < 0 || a.Col < 0 || (r-1)*a.Row+(c-1)*a.Col >= len(a.Data) {
+		panic(fmt.Sprintf("kernel: matrix %s of %d numbers, strides %d and %d, does not hold %d × %d",
+			name, len(a.Data), a.Row, a.Col, r, c))
+	}
+}
+
 // Gemm writes a·b into c, or adds it where add is true. a is (M, K), b is
 // (K, N), c is (M, N) row-major with rows ldc apart. Every element of c is one
 // fused chain over k = 0…K-1 in that order, so its bits depend neither on M and
 // N nor on the number of threads: a token computed alone equals the same token
-// computed in a batch.
+// computed in a batch. c must not overlap a or b.
+//
+// b is laid out on each call, unless it is row-major and M is small. A b that
+// several products share is better packed once.
 func (p *Pool) Gemm(c []float32, ldc int, a, b Mat, m, n, k int, add bool) {
-	for i := range m {
-		for j := range n {
-			var s float32
-			if add {
-				s = c[i*ldc+j]
-			}
-			for l := range k {
-				s += a.Data[i*a.Row+l*a.Col] * b.Data[l*b.Row+j*b.Col]
-			}
-			c[i*ldc+j] = s
-		}
+	if !begin(c, ldc, a, m, n, k, add) {
+		return
 	}
-}
-
-// Packed is a (K, N) right-hand side laid out once for the fast kernels, for
-// weights that many products share.
-type Packed struct {
-	K, N int
-	mat  Mat
-}
-
-// Pack lays out b, a (K, N) matrix; it reads b now and never again. p.Repack
-// writes new values into the same memory.
-func (p *Pool) Pack(b Mat, k, n int) *Packed {
-	w := &Packed{K: k, N: n}
-	p.Repack(w, b)
-	return w
-}
-
-// Repack reads b, of the shape that w was made with, into w.
-func (p *Pool) Repack(w *Packed, b Mat) {
-	data := make([]float32, w.K*w.N)
-	for l := range w.K {
-		for j := range w.N {
-			data[l*w.N+j] = b.Data[l*b.Row+j*b.Col]
-		}
+	b.check("b", k, n)
+	if b.Col == 1 && m <= p.set().rows() {
+		p.gemmDirect(c, ldc, a, b, m, n, k, add)
+		return
 	}
-	w.mat = Mat{data, w.N, 1}
+	w := packs.Get().(*Packed)
+	cols := max(scratchNumbers/k/panelCols, 1) * panelCols
+	for j := 0; j < n; j += cols {
+		w.resize(k, min(cols, n-j))
+		p.Repack(w, b.from(0, j))
+		p.GemmPacked(c[j:], ldc, a, w, m, add)
+	}
+	packs.Put(w)
 }
 
 // GemmPacked is Gemm with a packed right-hand side; it gives the same bits.
 func (p *Pool) GemmPacked(c []float32, ldc int, a Mat, b *Packed, m int, add bool) {
-	p.Gemm(c, ldc, a, b.mat, m, b.N, b.K, add)
+	if begin(c, ldc, a, m, b.N, b.K, add) {
+		p.product(c, ldc, a, b.panels(), m, b.N, b.K, add)
+	}
+}
+
+// gemmDirect reads b where it lies; only a last, narrower panel is laid out.
+func (p *Pool) gemmDirect(c []float32, ldc int, a, b Mat, m, n, k int, add bool) {
+	whole := n - n%panelCols
+	if whole > 0 {
+		p.product(c, ldc, a, panels{b.Data, b.Row, panelCols}, m, whole, k, add)
+	}
+	if whole < n {
+		w := packs.Get().(*Packed)
+		w.resize(k, n-whole)
+		w.pack(p.set(), b.from(0, whole), 0)
+		p.product(c[whole:], ldc, a, w.panels(), m, n-whole, k, add)
+		packs.Put(w)
+	}
+}
+
+// begin checks the shapes of a product and settles the empty ones; it tells
+// whether there is anything left to compute.
+func begin(c []float32, ldc int, a Mat, m, n, k int, add bool) bool {
+	if m <= 0 || n <= 0 {
+		return false
+	}
+	if ldc < n && m > 1 {
+		panic(fmt.Sprintf("kernel: rows of c are %d apart but %d long", ldc, n))
+	}
+	Mat{c, ldc, 1}.check("c", m, n)
+	if k > 0 {
+		a.check("a", m, k)
+		return true
+	}
+	for i := 0; i < m && !add; i++ {
+		clear(c[i*ldc : i*ldc+n])
+	}
+	return false
 }
