@@ -1,0 +1,292 @@
+// Package judge decides checklist items and so gives episodes their reward.
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"envace/chat"
+	"envace/rollout"
+	"envace/task"
+)
+
+// Checks judges by machine checks alone: an item without one, or whose check
+// needs a reader, is unknown and dropped. Every item is judged once, on the
+// finished user turn.
+type Checks struct{}
+
+// Judge gives the verdict on user turn ep.User.
+func (Checks) Judge(_ context.Context, ep *rollout.Episode) (rollout.Verdict, error) {
+	if ep.User >= len(ep.Task.Turns) {
+		return rollout.Verdict{}, fmt.Errorf("episode is in user turn %d of %d", ep.User, len(ep.Task.Turns))
+	}
+	t := &turn{ep: ep, items: ep.Task.Turns[ep.User].Checklist, matched: map[string]int{}, outcome: map[string]rollout.Outcome{}}
+	for _, x := range ep.Exchanges() {
+		if x.User == ep.User {
+			t.calls = append(t.calls, x)
+		}
+	}
+	return t.verdict(), nil
+}
+
+// turn is one user turn under judgement.
+type turn struct {
+	ep      *rollout.Episode
+	items   []task.Item
+	calls   []rollout.Exchange
+	matched map[string]int // tool_call item → index of the call that satisfied it
+	outcome map[string]rollout.Outcome
+}
+
+func (t *turn) verdict() rollout.Verdict {
+	var v rollout.Verdict
+	passed, decided := 0.0, 0.0
+	for _, item := range t.items {
+		out, why := t.item(item)
+		t.outcome[item.ID] = out
+		v.Items = append(v.Items, rollout.ItemVerdict{ID: item.ID, Outcome: out, Why: why})
+		switch out {
+		case rollout.Pass:
+			passed += item.Weight
+			decided += item.Weight
+		case rollout.Fail:
+			decided += item.Weight
+			v.Stop = v.Stop || item.Required
+		}
+	}
+	if decided > 0 {
+		v.Known, v.Reward = true, passed/decided
+	}
+	return v
+}
+
+// item decides one item, after those before it.
+func (t *turn) item(item task.Item) (rollout.Outcome, string) {
+	if item.Check == nil {
+		return rollout.Unknown, "no machine check"
+	}
+	for _, c := range item.Check.When {
+		holds, known := c.Holds(t.results)
+		switch {
+		case !known && !t.made(c.Ref.Item):
+			return rollout.Fail, "the call of " + c.Ref.Item + " was not made"
+		case !known:
+			return rollout.Unknown, "a condition on " + c.Ref.Item + " cannot be decided"
+		case !holds:
+			return rollout.NotApplicable, "the answer to " + c.Ref.Item + " leads elsewhere"
+		}
+	}
+	for _, id := range item.DependsOn {
+		if out := t.outcome[id]; out == rollout.Fail || out == rollout.Unknown {
+			return out, "depends on " + id
+		}
+	}
+	return t.check(item)
+}
+
+func (t *turn) check(item task.Item) (rollout.Outcome, string) {
+	switch c := item.Check; c.Type {
+	case task.ToolCall:
+		return t.toolCall(item)
+	case task.ToolResult:
+		return t.toolResult(c)
+	case task.Reply:
+		return t.reply(c)
+	case task.OnlyWrites:
+		return t.onlyWrites()
+	default:
+		return rollout.Unknown, fmt.Sprintf("unknown check %q", c.Type)
+	}
+}
+
+// toolCall looks for a call with these very arguments, made after everything
+// that it refers to was answered.
+func (t *turn) toolCall(item task.Item) (rollout.Outcome, string) {
+	c := item.Check
+	want := map[string]json.RawMessage{}
+	from := 0
+	for _, cond := range c.When {
+		from = max(from, t.matched[cond.Ref.Item]+1)
+	}
+	for name, arg := range c.Arguments {
+		if ref, ok := task.AsRef(arg); ok {
+			if !t.made(ref.Item) {
+				return rollout.Fail, "the call of " + ref.Item + " was not made"
+			}
+			from = max(from, t.matched[ref.Item]+1)
+		}
+		v, ok := task.Value(arg, t.results)
+		if !ok {
+			return rollout.Unknown, "the answer holds no value for " + name
+		}
+		want[name] = v
+	}
+	args, err := chat.Marshal(want)
+	if err != nil {
+		return rollout.Unknown, err.Error()
+	}
+	if i := t.find(c.Name, args, from); i >= 0 {
+		t.matched[item.ID] = i
+		return rollout.Pass, ""
+	}
+	return rollout.Fail, fmt.Sprintf("no call %s %s", c.Name, args)
+}
+
+// find returns the first matching call at or after from, if possible one that
+// satisfies no other item yet; -1 if there is none.
+func (t *turn) find(name string, args []byte, from int) int {
+	found := -1
+	for i := from; i < len(t.calls); i++ {
+		x := t.calls[i]
+		if x.Source == rollout.FromHarness || x.Call.Name != name || !chat.Equal(x.Call.Arguments, args) {
+			continue
+		}
+		if !t.taken(i) {
+			return i
+		}
+		if found < 0 {
+			found = i
+		}
+	}
+	return found
+}
+
+func (t *turn) taken(i int) bool {
+	for _, j := range t.matched {
+		if j == i {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *turn) made(item string) bool {
+	_, ok := t.matched[item]
+	return ok
+}
+
+func (t *turn) results(item string) (string, bool) {
+	i, ok := t.matched[item]
+	if !ok {
+		return "", false
+	}
+	return t.calls[i].Result, true
+}
+
+// toolResult decides only whether an error came where one is deserved: paying a
+// result for being no error would teach REHEARSE never to object.
+func (t *turn) toolResult(c *task.Check) (rollout.Outcome, string) {
+	if !c.ExpectError {
+		return rollout.Unknown, "a result is not paid for being no error"
+	}
+	result, ok := t.results(c.Of)
+	if c.Of == "" {
+		i := slices.IndexFunc(t.calls, func(x rollout.Exchange) bool { return x.Call.Name == c.Name })
+		if ok = i >= 0; ok {
+			result = t.calls[i].Result
+		}
+	}
+	switch {
+	case !ok:
+		return rollout.Fail, "the call was not made"
+	case !task.IsError(result):
+		return rollout.Fail, "the call deserves an error"
+	}
+	return rollout.Pass, ""
+}
+
+func (t *turn) reply(c *task.Check) (rollout.Outcome, string) {
+	if len(c.Contains) == 0 && len(c.AnyOf) == 0 {
+		return rollout.Unknown, "needs a reader"
+	}
+	said, ok := t.ep.Reply(t.ep.User)
+	if !ok {
+		return rollout.Fail, "no reply"
+	}
+	return Said(said, c, t.results, t.made)
+}
+
+// Said decides a reply check on the text of a reply; results gives the answers
+// that its references point into, made says whether an item's call was made.
+func Said(said string, c *task.Check, results task.Results, made func(item string) bool) (rollout.Outcome, string) {
+	for _, v := range c.Contains {
+		if ref, ok := task.AsRef(v); ok && !made(ref.Item) {
+			return rollout.Fail, "the call of " + ref.Item + " was not made"
+		}
+		value, ok := task.Value(v, results)
+		if !ok {
+			return rollout.Unknown, "the answer holds no value to report"
+		}
+		if text := plain(value); !Mentions(said, text) {
+			return rollout.Fail, fmt.Sprintf("the reply does not say %q", text)
+		}
+	}
+	mentions := func(text string) bool { return Mentions(said, text) }
+	if len(c.AnyOf) > 0 && !slices.ContainsFunc(c.AnyOf, mentions) {
+		return rollout.Fail, fmt.Sprintf("the reply says none of %q", c.AnyOf)
+	}
+	if i := slices.IndexFunc(c.Excludes, mentions); i >= 0 {
+		return rollout.Fail, fmt.Sprintf("the reply says %q", c.Excludes[i])
+	}
+	return rollout.Pass, ""
+}
+
+// plain is a JSON value as a reply would say it.
+func plain(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
+
+// Mentions reports whether text occurs in said as whole words, without regard
+// to case.
+func Mentions(said, text string) bool {
+	said, text = strings.ToLower(said), strings.ToLower(strings.TrimSpace(text))
+	for from := 0; text != ""; {
+		i := strings.Index(said[from:], text)
+		if i < 0 {
+			return false
+		}
+		i += from
+		if !joined(said[:i], text) && !joined(text, said[i+len(text):]) {
+			return true
+		}
+		from = i + 1
+	}
+	return false
+}
+
+// joined reports whether the border between a and b lies inside a word or a
+// number: 4 is not said by 14, 4.5 or 4-b.
+func joined(a, b string) bool {
+	ra, rb := []rune(a), []rune(b)
+	if len(ra) == 0 || len(rb) == 0 {
+		return false
+	}
+	x, y := ra[len(ra)-1], rb[0]
+	if word(x) && word(y) {
+		return true
+	}
+	glue := func(r rune) bool { return r == '-' || r == '_' || r == '.' || r == ':' }
+	return glue(x) && len(ra) > 1 && word(ra[len(ra)-2]) && word(y) || glue(y) && len(rb) > 1 && word(rb[1]) && word(x)
+}
+
+func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// onlyWrites passes unless a tool that changes the world was called without an
+// item of the list asking for that call.
+func (t *turn) onlyWrites() (rollout.Outcome, string) {
+	for i, x := range t.calls {
+		f, _ := t.ep.Task.Tool(x.Call.Name)
+		if f.Write && x.Source != rollout.FromHarness && !t.taken(i) {
+			return rollout.Fail, fmt.Sprintf("nothing asks for %s %s", x.Call.Name, x.Call.Arguments)
+		}
+	}
+	return rollout.Pass, ""
+}

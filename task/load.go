@@ -1,0 +1,176 @@
+package task
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+)
+
+// Load reads tasks from a JSONL file in CM2's form. If any line is bad it
+// returns none and a *LinesError that lists them all, unless skipBad is set: then
+// it returns the good ones together with that error.
+func Load(path string, skipBad bool) ([]Task, error) {
+	var tasks []Task
+	bad, err := lines(path, func(data []byte) error {
+		var t Task
+		if err := json.Unmarshal(data, &t); err != nil {
+			return err
+		}
+		tasks = append(tasks, t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sift(tasks, path, bad, skipBad)
+}
+
+// AddChecklists joins the checklists of a JSONL file of {uuid, checklists} to
+// tasks. Tasks without one are dropped and their number is returned. Bad lines
+// are treated as by Load.
+func AddChecklists(tasks []Task, path string, skipBad bool) (judged []Task, dropped int, err error) {
+	lists := map[string][][]Item{}
+	bad, err := lines(path, func(data []byte) error {
+		var r struct {
+			UUID       string     `json:"uuid"`
+			Checklists [][][]Item `json:"checklists"`
+		}
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		if r.UUID == "" || len(r.Checklists) == 0 {
+			return errors.New("no uuid or no checklists")
+		}
+		lists[r.UUID] = r.Checklists[0]
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, t := range tasks {
+		list, ok := lists[t.ID]
+		if !ok {
+			dropped++
+			continue
+		}
+		if err := t.SetChecklist(list); err != nil {
+			bad = append(bad, LineError{Text: "task " + t.ID + ": " + err.Error()})
+			continue
+		}
+		judged = append(judged, t)
+	}
+	judged, err = sift(judged, path, bad, skipBad)
+	return judged, dropped, err
+}
+
+// LinesError lists every bad line of a file.
+type LinesError struct {
+	Path  string
+	Lines []LineError
+}
+
+// LineError is one bad line; N counts from 1, 0 where the fault has no line.
+type LineError struct {
+	N    int
+	Text string
+}
+
+// Error names the file and its first bad lines.
+func (e *LinesError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d bad lines:", e.Path, len(e.Lines))
+	for i, l := range e.Lines {
+		if i == 20 {
+			fmt.Fprintf(&b, "\n  … and %d more", len(e.Lines)-i)
+			break
+		}
+		if l.N > 0 {
+			fmt.Fprintf(&b, "\n  line %d: %s", l.N, l.Text)
+		} else {
+			fmt.Fprintf(&b, "\n  %s", l.Text)
+		}
+	}
+	return b.String()
+}
+
+// sift returns the tasks, the error that lists the bad lines, or both.
+func sift(tasks []Task, path string, bad []LineError, skipBad bool) ([]Task, error) {
+	switch {
+	case len(bad) == 0 && len(tasks) == 0:
+		return nil, fmt.Errorf("%s: no tasks", path)
+	case len(bad) == 0:
+		return tasks, nil
+	case !skipBad || len(tasks) == 0:
+		return nil, &LinesError{path, bad}
+	}
+	return tasks, &LinesError{path, bad}
+}
+
+// lines calls f with each line that is not blank and gathers its complaints.
+func lines(path string, f func(data []byte) error) ([]LineError, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var bad []LineError
+	r := bufio.NewReaderSize(file, 1<<20)
+	for n := 1; ; n++ {
+		data, err := r.ReadBytes('\n')
+		if len(bytes.TrimSpace(data)) > 0 {
+			if e := f(data); e != nil {
+				bad = append(bad, LineError{n, e.Error()})
+			}
+		}
+		if err == io.EOF {
+			return bad, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", path, n, err)
+		}
+	}
+}
+
+// Order gives tasks in seeded rounds: every task once a round, each round
+// shuffled anew.
+type Order struct {
+	Tasks []Task
+	Seed  uint64
+}
+
+// Batch returns the n tasks of a step. It depends on (Seed, step, n) alone, so
+// that a resumed run goes on with the same tasks.
+func (o Order) Batch(step, n int) []Task {
+	out := make([]Task, 0, n)
+	var perm []int
+	for i, round := step*n, -1; len(out) < n; i++ {
+		if r := i / len(o.Tasks); r != round {
+			round = r
+			perm = rand.New(rand.NewPCG(o.Seed, uint64(round))).Perm(len(o.Tasks))
+		}
+		out = append(out, o.Tasks[perm[i%len(o.Tasks)]])
+	}
+	return out
+}
+
+// Split deals tasks out into two parts by the hash of their IDs, so that a task
+// stays on its side whatever else the file holds. share is that of the second.
+func Split(tasks []Task, share float64, seed uint64) (first, second []Task) {
+	for _, t := range tasks {
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%d/%s", seed, t.ID)
+		if float64(h.Sum64()>>11)/(1<<53) < share {
+			second = append(second, t)
+		} else {
+			first = append(first, t)
+		}
+	}
+	return first, second
+}
