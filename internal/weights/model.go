@@ -40,16 +40,26 @@ func open(path string) (*Model, error) {
 		return nil, err
 	}
 	if !st.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder", path)
+		return openFile(path)
 	}
-	if exists(filepath.Join(path, "config.json")) {
+	ggufs, err := filesEnding(path, ".gguf")
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(ggufs) == 0 || exists(filepath.Join(path, weightsName)) || exists(filepath.Join(path, indexName)):
 		return openFolder(path)
+	case len(ggufs) == 1:
+		return openFile(ggufs[0])
 	}
-	return nil, fmt.Errorf("%s holds no config.json", path)
+	return nil, fmt.Errorf("%s holds %d .gguf files: name one of them", path, len(ggufs))
 }
 
 func openFolder(dir string) (*Model, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s holds neither config.json nor a .gguf file: name a model's folder or file", dir)
+	}
 	if err != nil {
 		return nil, err
 	}
