@@ -1,0 +1,177 @@
+package token
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxTokens bounds the ids of a file, so that a wrong one cannot ask for
+// gigabytes.
+const maxTokens = 1 << 20
+
+// Load reads a Hugging Face tokenizer.json file.
+func Load(path string) (*Tokenizer, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("load tokenizer: %w", err)
+	}
+	t, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("load tokenizer %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Parse reads the content of a tokenizer.json. A model, normaliser,
+// pre-tokenizer or decoder other than those of byte-level BPE as Qwen, Llama 3,
+// SmolLM2 and GPT-2 have them is an error that names it. What the file says of
+// truncation and padding is ignored.
+func Parse(data []byte) (*Tokenizer, error) {
+	if !utf8.Valid(data) {
+		return nil, errors.New("tokenizer is not UTF-8")
+	}
+	r := &reader{s: string(data)}
+	var p parts
+	model := false
+	r.object(func(key string) {
+		switch key {
+		case "added_tokens":
+			r.value(&p.added)
+		case "normalizer":
+			p.settings.normalizer = r.raw()
+		case "pre_tokenizer":
+			p.settings.preTokenizer = r.raw()
+		case "post_processor":
+			p.settings.postProcessor = r.raw()
+		case "decoder":
+			p.settings.decoder = r.raw()
+		case "model":
+			model = true
+			p.readModel(r)
+		default:
+			r.raw()
+		}
+	})
+	if r.err == nil && r.peek() != 0 {
+		r.fail("nothing more")
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("parse tokenizer: %w", r.err)
+	}
+	if !model {
+		return nil, errors.New("parse tokenizer: no model in it")
+	}
+	return p.build()
+}
+
+// modelFields are the small fields of a BPE model.
+type modelFields struct {
+	kind           string
+	dropout        float64
+	unk            string
+	prefix, suffix string
+	byteFallback   bool
+}
+
+// readModel reads the model, whose fields may come in any order.
+func (p *parts) readModel(r *reader) {
+	var f modelFields
+	r.object(func(key string) {
+		switch key {
+		case "type":
+			r.value(&f.kind)
+		case "dropout":
+			r.value(&f.dropout)
+		case "unk_token":
+			r.value(&p.unk)
+		case "continuing_subword_prefix":
+			r.value(&f.prefix)
+		case "end_of_word_suffix":
+			r.value(&f.suffix)
+		case "fuse_unk":
+			r.value(&p.fuseUnk)
+		case "byte_fallback":
+			r.value(&f.byteFallback)
+		case "ignore_merges":
+			r.value(&p.ignoreMerges)
+		case "vocab":
+			p.readVocab(r)
+		case "merges":
+			p.readMerges(r)
+		default:
+			r.raw()
+		}
+	})
+	if r.err == nil {
+		r.err = f.check()
+	}
+}
+
+// check refuses what changes the tokens and is not built here.
+func (f *modelFields) check() error {
+	switch {
+	case f.kind != "BPE":
+		return fmt.Errorf("model %q is not supported, only BPE is", f.kind)
+	case f.dropout != 0:
+		return fmt.Errorf("model with dropout %v is not supported", f.dropout)
+	case f.prefix != "":
+		return fmt.Errorf("model with continuing_subword_prefix %q is not supported", f.prefix)
+	case f.suffix != "":
+		return fmt.Errorf("model with end_of_word_suffix %q is not supported", f.suffix)
+	case f.byteFallback:
+		return errors.New("model with byte_fallback is not supported: it is not byte-level")
+	}
+	return nil
+}
+
+func (p *parts) readVocab(r *reader) {
+	r.object(func(text string) {
+		id := r.integer(maxTokens)
+		if r.err != nil {
+			return
+		}
+		for id >= len(p.tokens) {
+			p.tokens = append(p.tokens, "")
+		}
+		if text == "" || p.tokens[id] != "" {
+			r.err = fmt.Errorf("vocabulary: token %q with id %d is empty or the second with this id", text, id)
+			return
+		}
+		p.tokens[id] = text
+	})
+}
+
+// readMerges reads merges written as "a b" (the older way) or ["a", "b"].
+func (p *parts) readMerges(r *reader) {
+	r.list('[', ']', func() {
+		if r.peek() == '"' {
+			p.addMerge(r)
+			return
+		}
+		r.take('[')
+		left := r.str()
+		r.take(',')
+		right := r.str()
+		r.take(']')
+		p.merges = append(p.merges, [2]string{left, right})
+	})
+}
+
+func (p *parts) addMerge(r *reader) {
+	pair, err := cutMerge(r.str())
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+	p.merges = append(p.merges, pair)
+}
+
+func cutMerge(s string) ([2]string, error) {
+	left, right, ok := strings.Cut(s, " ")
+	if !ok || strings.Contains(right, " ") {
+		return [2]string{}, fmt.Errorf("merge %q is not two tokens with a space between", s)
+	}
+	return [2]string{left, right}, nil
+}
