@@ -24,3 +24,9 @@ func ErrorText(code, message string) string {
 	}
 	return string(text)
 }
+
+// Text is the tool message that reports e to the model: see [ErrorText].
+func (e CallError) Text() string { return ErrorText(e.Code, e.Message) }
+
+// Text is the tool message that reports e to the model: see [ErrorText].
+func (e *ResultError) Text() string { return ErrorText(e.Code, e.Message) }

@@ -1,0 +1,169 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"envace/chat"
+)
+
+const (
+	callTag      = "tool_call"
+	responseOpen = "<tool_response>"
+
+	rawLimit = 200 // characters of a faulty block that an error quotes
+)
+
+const callForm = `write each call as <tool_call>{"name": …, "arguments": {…}}</tool_call>`
+
+// ParseAct reads one message of the ACT role in Hermes form: blocks
+// <tool_call>{"name": …, "arguments": {…}}</tool_call> amid prose, after
+// optional thinking. "parameters" may stand for "arguments", and a list of such
+// objects for one. Calls that are only thought of are no calls.
+//
+// Well-formed calls are kept in order, their arguments byte for byte as written;
+// more than max of them are refused (0 is no cap). Every other block gives an
+// error in its place and stays in the content as it was written. A tool response
+// after a call is the model's invention: the message ends before it.
+func ParseAct(text string, max int) (chat.Message, []CallError) {
+	r := scan(chat.Sanitize(text), callTag)
+	a := act{max: max}
+	for _, s := range r.spans {
+		if !s.block {
+			if invented := strings.Index(s.raw, responseOpen); invented >= 0 && len(a.calls) > 0 {
+				a.texts = append(a.texts, s.raw[:invented])
+				break
+			}
+			a.texts = append(a.texts, s.raw)
+			continue
+		}
+		if !a.block(s) {
+			a.texts = append(a.texts, s.raw)
+		}
+	}
+	m := chat.Message{Role: chat.Assistant, Thinking: r.thinking, Content: a.content(), Calls: a.calls}
+	if r.thought {
+		m.Content = strings.TrimLeft(m.Content, "\n")
+	}
+	return m, a.errs
+}
+
+// act is a message in the reading.
+type act struct {
+	max   int
+	place int // of the next call, good or bad
+	texts []string
+	calls []chat.Call
+	errs  []CallError
+}
+
+// content joins the texts: as they are where there is no call, and otherwise
+// without the white space that separated them from the calls.
+func (a *act) content() string {
+	if len(a.calls) == 0 {
+		return strings.Join(a.texts, "")
+	}
+	var kept []string
+	for _, t := range a.texts {
+		if t = strings.TrimSpace(t); t != "" {
+			kept = append(kept, t)
+		}
+	}
+	return strings.Join(kept, "\n")
+}
+
+// block takes the calls of one block and reports whether there was one.
+func (a *act) block(s span) bool {
+	switch s.fault {
+	case mentioned:
+		a.fail(s.raw, NoToolCallFound, "<tool_call> is not followed by a call: "+callForm)
+		return false
+	case unclosed:
+		a.fail(s.raw, NoToolCallFound, "the block is not closed by </tool_call>: "+callForm)
+		return false
+	case notJSON:
+		why := "text follows the JSON value"
+		if s.cause != nil {
+			why = s.cause.Error()
+		}
+		a.fail(s.raw, JSONDecodeError, "the block is not one JSON value ("+why+"): "+callForm)
+		return false
+	}
+	items := []json.RawMessage{json.RawMessage(s.value)}
+	if s.value[0] == '[' {
+		if err := json.Unmarshal([]byte(s.value), &items); err != nil {
+			a.fail(s.raw, JSONDecodeError, err.Error())
+			return false
+		}
+	}
+	if len(items) == 0 {
+		a.fail(s.raw, NoToolCallFound, "the list of calls is empty: "+callForm)
+	}
+	before := len(a.calls)
+	for _, item := range items {
+		a.item(item)
+	}
+	return len(a.calls) > before
+}
+
+func (a *act) item(item json.RawMessage) {
+	call, code, why := readCall(item)
+	if code == "" && a.max > 0 && len(a.calls) >= a.max {
+		code, why = TooManyCalls, fmt.Sprintf("at most %d calls are allowed in one message", a.max)
+	}
+	if code != "" {
+		a.fail(string(item), code, why)
+		return
+	}
+	a.calls = append(a.calls, call)
+	a.place++
+}
+
+func (a *act) fail(raw, code, why string) {
+	a.errs = append(a.errs, CallError{Index: a.place, Code: code, Message: why, Raw: clip(raw, rawLimit)})
+	a.place++
+}
+
+// readCall reads one call, arguments first: what is missing there matters most
+// to a model that forgot half of the call.
+func readCall(item json.RawMessage) (call chat.Call, code, why string) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(item, &fields); err != nil || fields == nil {
+		return call, NoArguments, "a call is a JSON object, not " + kindOf(item) + ": " + callForm
+	}
+	args := fields["parameters"]
+	if absent(args) {
+		args = fields["arguments"]
+	}
+	if absent(args) {
+		return call, NoArguments, `the call has no "arguments": ` + callForm
+	}
+	if args[0] != '{' {
+		return call, InvalidArguments, `"arguments" must be a JSON object, not ` + kindOf(args)
+	}
+	var name string
+	if err := json.Unmarshal(fields["name"], &name); err != nil || strings.TrimSpace(name) == "" {
+		return call, InvalidToolName, `"name" must be the name of a tool, a string: ` + callForm
+	}
+	return chat.Call{Name: strings.TrimSpace(chat.Sanitize(name)), Arguments: args}, "", ""
+}
+
+func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// kindOf names the type of a JSON value in words.
+func kindOf(raw json.RawMessage) string {
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
