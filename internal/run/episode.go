@@ -1,0 +1,198 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"envace/chat"
+	"envace/rollout"
+)
+
+// The worlds an episode can have been played in.
+const (
+	Rehearsal = "rehearsal" // the policy answered its own calls
+	Real      = "real"      // executable tools, or their recorded results
+)
+
+// Labels say what an episode does not know of itself.
+type Labels struct {
+	System string // the policy that played: "base", "sft", "rehearsed", …
+	Split  string // the part of the data that the task is of
+}
+
+// Episode is one line of episodes.jsonl: an episode whole, to be read by people
+// and counted by programs.
+type Episode struct {
+	Stage   string `json:"stage"`
+	Step    int    `json:"step"`
+	Task    string `json:"task"`
+	Domain  string `json:"domain,omitempty"`
+	System  string `json:"system,omitempty"`
+	Split   string `json:"split,omitempty"`
+	World   string `json:"world,omitempty"` // Rehearsal or Real; "" where no tool was called
+	Member  int    `json:"member"`
+	Seed    uint64 `json:"seed"`
+	Success bool   `json:"success"`
+	// Reward is null where it is not a number.
+	Reward  *float64           `json:"reward"`
+	Stop    rollout.Stop       `json:"stop"`
+	Detail  string             `json:"detail,omitempty"`
+	Prompt  string             `json:"prompt,omitempty"` // the system message
+	Entries []Entry            `json:"entries"`
+	Verdict []Verdict          `json:"verdict,omitempty"`
+	Metrics map[string]float64 `json:"metrics,omitempty"`
+}
+
+// Entry is one message of an Episode, with the size and text of what was
+// sampled for it.
+type Entry struct {
+	Source       rollout.Source `json:"source"`
+	User         int            `json:"user"`
+	Message      chat.Message   `json:"message"`
+	PromptTokens int            `json:"prompt_tokens,omitempty"`
+	Tokens       int            `json:"tokens,omitempty"`
+	Text         string         `json:"text,omitempty"`   // as sampled, special tokens included
+	Errors       []string       `json:"errors,omitempty"` // blocks of it that are no calls
+	Masked       bool           `json:"masked,omitempty"`
+}
+
+// Verdict is the judgement of one user turn.
+type Verdict struct {
+	Reward float64 `json:"reward"`
+	Known  bool    `json:"known"`
+	Items  []Item  `json:"items"`
+}
+
+// Item is the outcome of one line of a checklist.
+type Item struct {
+	ID      string          `json:"id"`
+	Outcome rollout.Outcome `json:"outcome"`
+	Why     string          `json:"why,omitempty"`
+}
+
+// Success reports whether ep was played to its end with every decided item
+// passed.
+func Success(ep *rollout.Episode) bool {
+	return ep.Stop == rollout.StopDone && ep.Reward > 1-1e-9
+}
+
+// NewEpisode records ep. text decodes sampled tokens and may be nil.
+func NewEpisode(stage string, step int, l Labels, ep *rollout.Episode, text func([]int) string) Episode {
+	out := Episode{
+		Stage: stage, Step: step, Task: ep.Task.ID, Domain: ep.Task.Source, System: l.System, Split: l.Split,
+		World: world(ep), Member: ep.Member, Seed: ep.Seed, Success: Success(ep), Reward: finite(ep.Reward),
+		Stop: ep.Stop, Detail: ep.Detail, Prompt: ep.Task.System, Entries: []Entry{},
+	}
+	for _, e := range ep.Entries {
+		out.Entries = append(out.Entries, newEntry(e, text))
+	}
+	for _, v := range ep.Verdict {
+		out.Verdict = append(out.Verdict, newVerdict(v))
+	}
+	for name, v := range ep.Metrics {
+		if finite(v) == nil {
+			continue
+		}
+		if out.Metrics == nil {
+			out.Metrics = map[string]float64{}
+		}
+		out.Metrics[name] = v
+	}
+	return out
+}
+
+func world(ep *rollout.Episode) string {
+	found := ""
+	for _, e := range ep.Entries {
+		switch e.Source {
+		case rollout.FromImagined:
+			return Rehearsal
+		case rollout.FromReal, rollout.FromRecord:
+			found = Real
+		}
+	}
+	return found
+}
+
+func newEntry(e rollout.Entry, text func([]int) string) Entry {
+	out := Entry{Source: e.Source, User: e.User, Message: e.Message}
+	if e.Turn == nil {
+		return out
+	}
+	out.PromptTokens, out.Tokens, out.Masked = len(e.Turn.Prompt), len(e.Turn.Sequence.Tokens), e.Turn.Masked
+	if text != nil {
+		out.Text = text(e.Turn.Sequence.Tokens)
+	}
+	for _, ce := range e.Turn.Errors {
+		out.Errors = append(out.Errors, ce.Code+": "+ce.Message)
+	}
+	return out
+}
+
+func newVerdict(v rollout.Verdict) Verdict {
+	out := Verdict{Known: v.Known, Items: []Item{}}
+	if r := finite(v.Reward); r != nil {
+		out.Reward = *r
+	}
+	for _, it := range v.Items {
+		out.Items = append(out.Items, Item(it))
+	}
+	return out
+}
+
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// encode is a line of episodes.jsonl, < and > as they are for a reader's sake.
+func (e Episode) encode() ([]byte, error) {
+	line, err := chat.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("episode of task %s: %w", e.Task, err)
+	}
+	return append(line, '\n'), nil
+}
+
+// ReadEpisodes calls yield with every episode of the run in dir, in order, until
+// yield returns false.
+func ReadEpisodes(dir string, yield func(Episode) bool) error {
+	return eachLine(dir, EpisodesFile, func(line []byte) (bool, error) {
+		var e Episode
+		if err := json.Unmarshal(line, &e); err != nil {
+			return false, err
+		}
+		return yield(e), nil
+	})
+}
+
+// Choose picks at most n episodes that show the most between them: of each
+// (world, split, success) in turn, the first that is not yet taken.
+func Choose(eps []Episode, n int) []Episode {
+	type kind struct {
+		world, split string
+		success      bool
+	}
+	var order []kind
+	by := map[kind][]Episode{}
+	for _, e := range eps {
+		k := kind{e.World, e.Split, e.Success}
+		if by[k] == nil {
+			order = append(order, k)
+		}
+		by[k] = append(by[k], e)
+	}
+	var out []Episode
+	for round := 0; len(out) < n && slices.ContainsFunc(order, func(k kind) bool { return round < len(by[k]) }); round++ {
+		for _, k := range order {
+			if round < len(by[k]) && len(out) < n {
+				out = append(out, by[k][round])
+			}
+		}
+	}
+	return out
+}

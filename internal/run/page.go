@@ -1,0 +1,198 @@
+package run
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+// WritePage writes report.html of r into dir: one file that asks the network
+// for nothing.
+func WritePage(dir string, r Report) error {
+	page, err := Page(r)
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, PageFile), page)
+}
+
+// Page renders report.html.
+func Page(r Report) ([]byte, error) {
+	style, err := pageFiles.ReadFile("page/page.css")
+	if err != nil {
+		return nil, err
+	}
+	t, err := template.New("").Funcs(pageFuncs).ParseFS(pageFiles, "page/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("report page: %w", err)
+	}
+	var buf bytes.Buffer
+	err = t.ExecuteTemplate(&buf, "page.html", pageData{
+		Report: r, Style: template.CSS(style), Splits: bySplit(r.Systems), Charts: charts(r.Curve), Others: others(r.Curve),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("report page: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+type pageData struct {
+	Report
+	Style  template.CSS
+	Splits []split
+	Charts []chart
+	Others []measure
+}
+
+// split is the part of the result table that one split fills.
+type split struct {
+	Name    string
+	Systems []System
+}
+
+func bySplit(systems []System) []split {
+	var out []split
+	for _, s := range systems {
+		i := slices.IndexFunc(out, func(sp split) bool { return sp.Name == s.Split })
+		if i < 0 {
+			out, i = append(out, split{Name: s.Split}), len(out)
+		}
+		out[i].Systems = append(out[i].Systems, s)
+	}
+	return out
+}
+
+// measure sums up a number of the curve that no chart shows.
+type measure struct {
+	Name                   string
+	First, Last, Low, High float64
+}
+
+func others(curve []Point) []measure {
+	charted := map[string]bool{}
+	for _, p := range panels {
+		for _, s := range p.series {
+			charted[s.key] = true
+		}
+	}
+	found := map[string]measure{}
+	for _, p := range curve {
+		for name, v := range p.Values {
+			if charted[name] || math.IsNaN(v) {
+				continue
+			}
+			m, ok := found[name]
+			if !ok {
+				m = measure{name, v, v, v, v}
+			}
+			m.Last, m.Low, m.High = v, min(m.Low, v), max(m.High, v)
+			found[name] = m
+		}
+	}
+	var out []measure
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[name])
+	}
+	return out
+}
+
+var pageFuncs = template.FuncMap{
+	"percent": percent,
+	"points":  signedPoints,
+	"grouped": grouped,
+	"short":   short,
+	"took":    func(seconds float64) string { return Duration(time.Duration(seconds * float64(time.Second))) },
+	"when":    func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+	"scale":   func(v, width float64) float64 { return round(v * width) },
+	"sub":     func(a, b float64) float64 { return a - b },
+	"half":    func(v float64) float64 { return 0.5 + max(-0.5, min(0.5, v/2)) },
+	"pretty":  pretty,
+	"total":   totalSampled,
+	"ratio":   func(a, b int) float64 { return float64(a) / float64(max(b, 1)) },
+	"reward": func(r *float64) string {
+		if r == nil {
+			return "–"
+		}
+		return short(*r)
+	},
+	"legend":  legend,
+	"sign":    sign,
+	"mark":    func(index int, x, y float64) markAt { return markAt{index, x, y} },
+	"decided": func(c Comparison) bool { return c.CI95[0] > 0 || c.CI95[1] < 0 },
+}
+
+// percent writes a rate with one decimal, and without where it is whole.
+func percent(v float64) string {
+	text := strconv.FormatFloat(math.Round(v*1000)/10, 'f', -1, 64)
+	return text + " %"
+}
+
+func signedPoints(v float64) string {
+	text := strconv.FormatFloat(math.Abs(v)*100, 'f', 1, 64)
+	switch {
+	case text == "0.0":
+		return text
+	case v < 0:
+		return "−" + text
+	}
+	return "+" + text
+}
+
+// grouped writes 1234567 as 1 234 567, with narrow spaces that do not break.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// short writes three significant digits.
+func short(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v):
+		return "–"
+	case v == math.Trunc(v) && a < 1e15:
+		return grouped(int(v))
+	case a >= 1000:
+		return grouped(int(math.Round(v)))
+	case a >= 0.001:
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(v, 'e', 1, 64)
+}
+
+func totalSampled(roles []RoleCost) int {
+	n := 0
+	for _, r := range roles {
+		n += r.Sampled
+	}
+	return n
+}
+
+// pretty indents JSON that is too long for a line and leaves other text alone.
+func pretty(text string) string {
+	var buf bytes.Buffer
+	if len(text) < 100 || !strings.ContainsAny(text[:1], "{[") || json.Indent(&buf, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return buf.String()
+}
+
+// markAt is one mark of a line on a chart.
+type markAt struct {
+	Index int
+	X, Y  float64
+}

@@ -1,0 +1,145 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Report is report.json: what a run was and what came of it. Rates are in
+// [0, 1]; intervals are 95 %.
+type Report struct {
+	Title       string             `json:"title"`
+	Summary     string             `json:"summary,omitempty"` // one sentence: what this run shows
+	Recipe      string             `json:"recipe"`
+	Version     string             `json:"version,omitempty"` // of the binary
+	Seed        uint64             `json:"seed"`
+	Started     time.Time          `json:"started"`
+	Seconds     float64            `json:"seconds"`
+	Machine     Machine            `json:"machine"`
+	Model       Model              `json:"model"`
+	Systems     []System           `json:"systems"`
+	Comparisons []Comparison       `json:"comparisons,omitempty"`
+	Fidelity    map[string]float64 `json:"fidelity,omitempty"` // of the final policy, by measure
+	Curve       []Point            `json:"curve,omitempty"`
+	Cost        Cost               `json:"cost"`
+	Examples    []Episode          `json:"examples,omitempty"`
+	Notes       []string           `json:"notes,omitempty"` // what was not measured, and other limits
+}
+
+// Machine is what the run ran on.
+type Machine struct {
+	CPU     string `json:"cpu"`
+	ISA     string `json:"isa"` // instruction set of the kernels
+	Threads int    `json:"threads"`
+}
+
+// Model is what was trained.
+type Model struct {
+	Name   string `json:"name,omitempty"`
+	Arch   string `json:"arch,omitempty"`
+	Params int    `json:"params"`
+	Layers int    `json:"layers,omitempty"`
+	Width  int    `json:"width,omitempty"`
+	Vocab  int    `json:"vocab,omitempty"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// System is one policy's success on one split in one world.
+type System struct {
+	Name    string     `json:"name"`
+	World   string     `json:"world"`
+	Split   string     `json:"split"`
+	N       int        `json:"n"`
+	Success float64    `json:"success"`
+	CI95    [2]float64 `json:"ci95"`
+	Seed    uint64     `json:"seed"`
+	Tokens  float64    `json:"tokens,omitempty"` // sampled for one task, mean
+}
+
+// NewSystem scores the outcomes of one system, with Wilson's interval.
+func NewSystem(name, world, split string, seed uint64, success []bool) System {
+	k := 0
+	for _, ok := range success {
+		if ok {
+			k++
+		}
+	}
+	s := System{Name: name, World: world, Split: split, N: len(success), Seed: seed}
+	if s.N > 0 {
+		s.Success = float64(k) / float64(s.N)
+	}
+	s.CI95[0], s.CI95[1] = Wilson(k, s.N)
+	return s
+}
+
+// Comparison is the difference A − B of two systems on the same tasks.
+type Comparison struct {
+	A      string     `json:"a"`
+	B      string     `json:"b"`
+	Split  string     `json:"split"`
+	N      int        `json:"n"`
+	Diff   float64    `json:"diff"`
+	CI95   [2]float64 `json:"ci95"`
+	Method string     `json:"method"`
+}
+
+// NewComparison compares the outcomes of two systems on the same tasks, in the
+// same order, by a paired bootstrap.
+func NewComparison(a, b, split string, seed uint64, outcomesA, outcomesB []bool) Comparison {
+	c := Comparison{A: a, B: b, Split: split, N: len(outcomesA), Method: "paired bootstrap"}
+	c.Diff, c.CI95[0], c.CI95[1] = PairedBootstrap(outcomesA, outcomesB, seed, Resamples)
+	return c
+}
+
+// Cost is what the run spent.
+type Cost struct {
+	Roles  []RoleCost  `json:"roles,omitempty"`
+	Stages []StageCost `json:"stages,omitempty"`
+}
+
+// RoleCost counts the tokens of one role: act, rehearse, …
+type RoleCost struct {
+	Role    string `json:"role"`
+	Turns   int    `json:"turns"`
+	Prompt  int    `json:"prompt_tokens"` // tokens that the model saw, shared prefixes counted each time
+	Sampled int    `json:"sampled_tokens"`
+}
+
+// StageCost is the time of one stage: sft, play, train, evaluate, …
+type StageCost struct {
+	Stage   string  `json:"stage"`
+	Seconds float64 `json:"seconds"`
+	Tokens  int     `json:"tokens"`
+}
+
+// PerSecond is tokens a second, 0 where no time was measured.
+func (s StageCost) PerSecond() float64 {
+	if s.Seconds <= 0 {
+		return 0
+	}
+	return float64(s.Tokens) / s.Seconds
+}
+
+// WriteReport writes report.json and report.html.
+func (d *Dir) WriteReport(r Report) error {
+	if err := writeJSON(filepath.Join(d.Path, ReportFile), r); err != nil {
+		return err
+	}
+	return WritePage(d.Path, r)
+}
+
+// ReadReport reads report.json of the run in dir. It is ErrNoRun if there is
+// none.
+func ReadReport(dir string) (Report, error) {
+	var r Report
+	path := filepath.Join(dir, ReportFile)
+	if _, err := os.Stat(path); err != nil {
+		return r, fmt.Errorf("read report: %w: %s holds no %s", ErrNoRun, dir, ReportFile)
+	}
+	if err := readJSON(path, &r); err != nil {
+		return r, fmt.Errorf("read report: %w", err)
+	}
+	return r, nil
+}

@@ -1,0 +1,174 @@
+// Package run keeps what one execution of a recipe leaves behind, in a folder a
+// person can read:
+//
+//	config.json      the effective settings
+//	metrics.jsonl    one object a line: stage, step, time, numbers
+//	episodes.jsonl   every episode whole
+//	checkpoints/     step-N/ each
+//	report.json      what came of it
+//	report.html      the same as a page, without any other file
+//
+// A run that was interrupted and resumed leaves the same files as one that was
+// not, times apart: see [Dir.Truncate].
+//
+// The live line on a terminal is our own: a library would give the bar, but
+// neither the plain lines of a pipe nor a line that gives way to the width.
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// The files of a run folder.
+const (
+	ConfigFile   = "config.json"
+	MetricsFile  = "metrics.jsonl"
+	EpisodesFile = "episodes.jsonl"
+	ReportFile   = "report.json"
+	PageFile     = "report.html"
+	Checkpoints  = "checkpoints"
+)
+
+// Errors of a run folder that a caller decides on.
+var (
+	ErrNotEmpty = errors.New("the run folder is not empty")
+	ErrNoRun    = errors.New("not a run folder")
+	ErrReadOnly = errors.New("the run folder cannot be written")
+	ErrSpace    = errors.New("too little disk is free")
+)
+
+// Dir is an open run folder. It is used by one goroutine at a time, and must be
+// closed.
+type Dir struct {
+	Path string
+	// Text decodes sampled tokens, for the episodes' sampled text; nil leaves the
+	// text out.
+	Text func(ids []int) string
+
+	metrics, episodes *os.File
+}
+
+// Create makes the folder dir of a new run. It is ErrNotEmpty if dir holds
+// anything, ErrReadOnly if it cannot be written and ErrSpace if fewer than need
+// bytes are free: better told now than after hours.
+func Create(dir string, need int64) (*Dir, error) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case err == nil && len(entries) > 0:
+		return nil, fmt.Errorf("create run folder %s: %w", dir, ErrNotEmpty)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("create run folder: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, Checkpoints), 0o777); err != nil {
+		return nil, fmt.Errorf("create run folder: %w: %w", ErrReadOnly, err)
+	}
+	return open(dir, need)
+}
+
+// OpenExisting opens the folder of a run to go on with it, with the checks of
+// Create. It is ErrNoRun if dir holds no run. Truncate comes next.
+func OpenExisting(dir string, need int64) (*Dir, error) {
+	if _, err := os.Stat(filepath.Join(dir, ConfigFile)); err != nil {
+		return nil, fmt.Errorf("open run folder %s: %w: it holds no %s", dir, ErrNoRun, ConfigFile)
+	}
+	return open(dir, need)
+}
+
+func open(dir string, need int64) (*Dir, error) {
+	if free, ok := freeBytes(dir); ok && free < need {
+		return nil, fmt.Errorf("run folder %s: %w: %s, and the run needs %s", dir, ErrSpace, Bytes(free), Bytes(need))
+	}
+	d := &Dir{Path: dir}
+	var err error
+	if d.metrics, err = openLines(filepath.Join(dir, MetricsFile)); err != nil {
+		return nil, err
+	}
+	if d.episodes, err = openLines(filepath.Join(dir, EpisodesFile)); err != nil {
+		return nil, errors.Join(err, d.metrics.Close())
+	}
+	return d, nil
+}
+
+func openLines(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	return f, nil
+}
+
+// Close closes the files of d.
+func (d *Dir) Close() error {
+	return errors.Join(d.metrics.Close(), d.episodes.Close())
+}
+
+// Checkpoint is the path of the checkpoint folder of a step; whoever saves it
+// makes it.
+func (d *Dir) Checkpoint(step int) string {
+	return filepath.Join(d.Path, Checkpoints, "step-"+strconv.Itoa(step))
+}
+
+// WriteConfig writes the effective settings, any value that JSON can hold.
+func (d *Dir) WriteConfig(settings any) error {
+	return writeJSON(filepath.Join(d.Path, ConfigFile), settings)
+}
+
+// ReadConfig reads the settings of the run in dir into settings.
+func ReadConfig(dir string, settings any) error {
+	return readJSON(filepath.Join(dir, ConfigFile), settings)
+}
+
+func readJSON(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return writeFile(path, append(data, '\n'))
+}
+
+// writeFile replaces path whole, so that a reader never sees half of it.
+func writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // nothing is there once it is renamed
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Bytes writes a number of bytes for people: 1.5 GB.
+func Bytes(n int64) string {
+	units := []string{"kB", "MB", "GB", "TB"}
+	if n < 1000 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	v, unit := float64(n)/1000, 0
+	for v >= 999.5 && unit < len(units)-1 {
+		v, unit = v/1000, unit+1
+	}
+	if v < 9.95 {
+		return fmt.Sprintf("%.1f %s", v, units[unit])
+	}
+	return fmt.Sprintf("%.0f %s", v, units[unit])
+}
