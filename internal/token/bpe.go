@@ -25,21 +25,21 @@ type pairs struct {
 	shift uint
 }
 
-// newPairs returns the table of merges; of two merges of one pair the later
-// holds.
-func newPairs(merges []pairMerge) pairs {
+// newPairs returns an empty table with room for n merges.
+func newPairs(n int) pairs {
 	shift := uint(61)
-	for 1<<(64-shift) < 2*len(merges) {
+	for 1<<(64-shift) < 2*n {
 		shift--
 	}
 	size := 1 << (64 - shift)
-	p := pairs{make([]uint64, size), make([]merge, size), shift}
-	for rank, m := range merges {
-		i := p.slot(m.left, m.right)
-		p.keys[i] = pairKey(m.left, m.right)
-		p.vals[i] = merge{int32(rank), m.id}
-	}
-	return p
+	return pairs{make([]uint64, size), make([]merge, size), shift}
+}
+
+// put adds a merge; a later one of the same pair takes its place.
+func (p *pairs) put(m pairMerge, rank int) {
+	i := p.slot(m.left, m.right)
+	p.keys[i] = pairKey(m.left, m.right)
+	p.vals[i] = merge{int32(rank), m.id}
 }
 
 func pairKey(left, right int32) uint64 { return uint64(left)<<32 | uint64(right) + 1 }

@@ -113,6 +113,7 @@ func (t *Tokenizer) addMerges(p *parts, written map[string]int32) error {
 		}
 		t.bpe.unk = id
 	}
+	t.bpe.pairs = newPairs(len(p.merges))
 	t.bpe.merges = make([]pairMerge, len(p.merges))
 	var both []byte
 	for i, m := range p.merges {
@@ -124,8 +125,8 @@ func (t *Tokenizer) addMerges(p *parts, written map[string]int32) error {
 			return fmt.Errorf("merge %d of %q and %q: the vocabulary lacks one of them or %q", i, m[0], m[1], both)
 		}
 		t.bpe.merges[i] = pairMerge{left, right, id}
+		t.bpe.pairs.put(t.bpe.merges[i], i)
 	}
-	t.bpe.pairs = newPairs(t.bpe.merges)
 	return nil
 }
 

@@ -13,10 +13,10 @@ type splitter func(s string) int
 // The patterns of the known Split pre-tokenizers; a pattern is recognised by
 // its exact spelling and run by the function beside it in splitterFor.
 const (
-	patternQwen = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	patternLlam = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-	patternGPT2 = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-	patternWord = `[\p{L}\p{M}]+|\p{N}|[^\p{L}\p{M}\p{N}]+`
+	patternQwen  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	patternLlama = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	patternGPT2  = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	patternWord  = `[\p{L}\p{M}]+|\p{N}|[^\p{L}\p{M}\p{N}]+`
 )
 
 // splitterFor returns the splitter of a Split pre-tokenizer's pattern, nil for
@@ -25,7 +25,7 @@ func splitterFor(pattern string) splitter {
 	switch pattern {
 	case patternQwen:
 		return func(s string) int { return splitTiktoken(s, 1) }
-	case patternLlam:
+	case patternLlama:
 		return func(s string) int { return splitTiktoken(s, 3) }
 	case patternGPT2:
 		return splitGPT2

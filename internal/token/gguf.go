@@ -1,0 +1,99 @@
+package token
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// GGUFMeta is the tokenizer of a GGUF file: its metadata under
+// tokenizer.ggml.*, named here by the rest of the key. The ids of bos, eos and
+// the like are not part of it: the tokens say themselves that they are special.
+type GGUFMeta struct {
+	Model  string   // model: "gpt2", which stands for byte-level BPE
+	Pre    string   // pre: which pre-tokenizer, such as "qwen2"
+	Tokens []string // tokens, in order of id
+	Types  []int32  // token_type, one for each token
+	Merges []string // merges, "a b"
+}
+
+// Values of tokenizer.ggml.token_type.
+const (
+	ggufNormal      = 1
+	ggufUnknown     = 2
+	ggufControl     = 3
+	ggufUserDefined = 4
+	ggufUnused      = 5
+)
+
+// FromGGUF makes the tokenizer of a GGUF file. It encodes as the tokenizer.json
+// the file was made from, as far as GGUF tells: the stripping of white space
+// around added tokens is lost in it. A pre-tokenizer that is not known for sure
+// is an error that names it; so is "default", which only says that whoever made
+// the file did not know either.
+func FromGGUF(meta GGUFMeta) (*Tokenizer, error) {
+	if meta.Model != "gpt2" {
+		return nil, fmt.Errorf("gguf tokenizer: model %q is not supported, only gpt2 (byte-level BPE) is", meta.Model)
+	}
+	if len(meta.Types) != len(meta.Tokens) || len(meta.Tokens) > maxTokens {
+		return nil, fmt.Errorf("gguf tokenizer: %d token types for %d tokens (at most %d)", len(meta.Types), len(meta.Tokens), maxTokens)
+	}
+	p := parts{tokens: make([]string, len(meta.Tokens))}
+	if err := p.setPre(meta.Pre); err != nil {
+		return nil, err
+	}
+	for id, s := range meta.Tokens {
+		if err := p.addGGUF(id, s, meta.Types[id]); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range meta.Merges {
+		pair, err := cutMerge(m)
+		if err != nil {
+			return nil, fmt.Errorf("gguf tokenizer: %w", err)
+		}
+		p.merges = append(p.merges, pair)
+	}
+	t, err := p.build()
+	if err != nil {
+		return nil, fmt.Errorf("gguf tokenizer: %w", err)
+	}
+	return t, nil
+}
+
+// addGGUF adds the token id. An unused one only fills up the model's rows: text
+// never becomes it, and it stands for nothing.
+func (p *parts) addGGUF(id int, s string, kind int32) error {
+	switch kind {
+	case ggufUnused:
+		return nil
+	case ggufNormal:
+	case ggufUnknown, ggufControl, ggufUserDefined:
+		p.added = append(p.added, addedToken{ID: id, Content: s, Special: kind != ggufUserDefined})
+	default:
+		return fmt.Errorf("gguf tokenizer: token %d (%q) has type %d, which byte-level BPE does not have", id, s, kind)
+	}
+	if s == "" {
+		return fmt.Errorf("gguf tokenizer: token %d is empty", id)
+	}
+	p.tokens[id] = s
+	return nil
+}
+
+// setPre chooses the settings that a value of tokenizer.ggml.pre stands for.
+func (p *parts) setPre(pre string) error {
+	switch pre {
+	case "qwen2":
+		p.settings = byteLevelSettings(splitSetting(patternQwen))
+		p.settings.normalizer = json.RawMessage(`{"type":"NFC"}`)
+	case "llama-bpe":
+		p.settings = byteLevelSettings(splitSetting(patternLlama))
+		p.ignoreMerges = true
+	case "smollm":
+		p.settings = byteLevelSettings(`{"type":"Digits","individual_digits":true}`, splitSetting(patternGPT2))
+	case "gpt-2":
+		p.settings = byteLevelSettings(splitSetting(patternGPT2))
+	default:
+		return fmt.Errorf("gguf tokenizer: pre-tokenizer %q is not supported (qwen2, llama-bpe, smollm, gpt-2 are)", pre)
+	}
+	return nil
+}
