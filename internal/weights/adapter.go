@@ -83,7 +83,7 @@ type peftConfig struct {
 var refused = []string{
 	"use_dora", "use_qalora", "use_bdlora", "fan_in_fan_out", "lora_bias", "modules_to_save", "rank_pattern", "alpha_pattern",
 	"layer_replication", "target_parameters", "trainable_token_indices", "alora_invocation_tokens", "velora_config",
-	"monteclora_config", "kasa_config",
+	"monteclora_config", "kasa_config", "arrow_config",
 }
 
 // ReadAdapter reads a peft LoRA folder: adapter_config.json and
@@ -126,6 +126,9 @@ func parsePeft(data []byte) (*peftConfig, error) {
 	}
 	if conf.Rank < 1 || conf.Rank > 1<<16 {
 		return nil, fmt.Errorf("r is %d: want 1 to %d", conf.Rank, 1<<16)
+	}
+	if !(conf.Alpha > 0) {
+		return nil, fmt.Errorf("lora_alpha is %g: want a positive number", conf.Alpha)
 	}
 	if conf.Bias != "none" && conf.Bias != "" {
 		return nil, fmt.Errorf("bias %q is not supported: want none", conf.Bias)

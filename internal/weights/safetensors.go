@@ -123,6 +123,9 @@ func parseSafetensors(f io.ReaderAt, size int64) ([]*stored, error) {
 	start := int64(8 + len(header))
 	list := make([]*stored, 0, len(entries))
 	for name, e := range entries {
+		if f := formatOf(e.Type); f != nil && f.block > 1 {
+			return nil, fmt.Errorf("tensor %s: %s is no type of safetensors", name, e.Type)
+		}
 		s, err := newStored(name, e.Type, e.Shape)
 		if err != nil {
 			return nil, err
