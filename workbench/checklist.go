@@ -1,0 +1,254 @@
+package workbench
+
+import (
+	"fmt"
+	"strings"
+
+	"envace/task"
+)
+
+// The shares of a turn's weight. On every way through a plan the items that
+// apply sum to one.
+const (
+	onlyWrites = 0.1 // no write that nobody asked for
+
+	readUnits   = 1.0 // of the rest: a call that reads,
+	writeUnits  = 3.0 // one that changes the world,
+	replyUnits  = 3.0 // the reply,
+	refuseUnits = 1.0 // an error where the call deserves one
+)
+
+// checklist derives the items of a turn from its plan: one for each call and
+// reply of every branch, each under the conditions that lead there. c is the way
+// that the real world takes: it tells which calls deserve an error.
+type checklist struct {
+	domain Domain
+	course *course
+	items  []task.Item
+	first  string // id of the item without which nothing was done
+}
+
+func (d Domain) checklist(p *Plan, c *course) []task.Item {
+	l := &checklist{domain: d, course: c}
+	l.walk(p, nil, nil, 1-onlyWrites)
+	return append(l.items, task.Item{
+		ID: "writes", Focus: "assistant.tool_calls", Required: true, Weight: onlyWrites, DependsOn: []string{l.first},
+		Question: "does the assistant change only what the user asked for?",
+		Pass:     "each call of a tool that changes the world is one that another item wants",
+		Check:    &task.Check{Type: task.OnlyWrites},
+	})
+}
+
+// walk adds the items of p and of all that can follow. when are the conditions
+// on the way to p, writes the items that changed the world on it, and budget is
+// the weight to be shared out.
+func (l *checklist) walk(p *Plan, when []task.Cond, writes []string, budget float64) {
+	switch {
+	case p.text != "":
+		l.reply(p, when, writes, budget)
+	case p.tool == "":
+		l.walk(p.yes, append(when[:len(when):len(when)], p.cond), writes, budget)
+		l.walk(p.no, append(when[:len(when):len(when)], opposite(p.cond)), writes, budget)
+	default:
+		unit := budget / l.units(p)
+		write := l.write(p)
+		l.call(p, when, unit*l.callUnits(p))
+		if l.refused(p) {
+			l.result(p, when, unit*refuseUnits)
+			budget -= unit * refuseUnits
+		}
+		if write {
+			writes = append(writes[:len(writes):len(writes)], p.id)
+		}
+		l.walk(p.next, when, writes, budget-unit*l.callUnits(p))
+	}
+}
+
+// units is the weight of the heaviest way from p on.
+func (l *checklist) units(p *Plan) float64 {
+	switch {
+	case p.text != "":
+		return replyUnits
+	case p.tool == "":
+		return max(l.units(p.yes), l.units(p.no))
+	case l.refused(p):
+		return l.callUnits(p) + refuseUnits + l.units(p.next)
+	}
+	return l.callUnits(p) + l.units(p.next)
+}
+
+func (l *checklist) callUnits(p *Plan) float64 {
+	if l.write(p) {
+		return writeUnits
+	}
+	return readUnits
+}
+
+func (l *checklist) write(p *Plan) bool {
+	t, _ := l.domain.tool(p.tool)
+	return t.Write
+}
+
+// refused reports whether the real world answers the planned call with an error.
+func (l *checklist) refused(p *Plan) bool {
+	result, ok := l.course.answer(p.id)
+	return ok && task.IsError(result)
+}
+
+func (l *checklist) add(item task.Item) {
+	if l.first == "" {
+		l.first = item.ID
+	}
+	l.items = append(l.items, item)
+}
+
+func (l *checklist) call(p *Plan, when []task.Cond, weight float64) {
+	l.add(task.Item{
+		ID: p.id, Focus: "assistant.tool_calls", Required: l.write(p), Weight: weight, DependsOn: items(p.args.refs()),
+		Question: fmt.Sprintf("does the assistant call %s with %s?", p.tool, p.args.describe()),
+		Pass:     "one call has exactly these arguments" + describe(when),
+		Failures: []string{"the call is missing, or an argument differs"},
+		Check:    &task.Check{Type: task.ToolCall, When: when, Name: p.tool, Arguments: p.args.encode()},
+	})
+}
+
+func (l *checklist) result(p *Plan, when []task.Cond, weight float64) {
+	recorded, _ := l.course.answer(p.id)
+	l.add(task.Item{
+		ID: p.id + ".refused", Focus: "tool.content", Weight: weight, DependsOn: []string{p.id},
+		Question: fmt.Sprintf("does %s answer with an error?", p.tool),
+		Pass:     "the call cannot be carried out, and the result says so",
+		Check:    &task.Check{Type: task.ToolResult, When: when, Of: p.id, ExpectError: true, Recorded: recorded},
+	})
+}
+
+func (l *checklist) reply(p *Plan, when []task.Cond, writes []string, weight float64) {
+	id := "reply"
+	for n := 2; l.has(id); n++ {
+		id = fmt.Sprintf("reply.%d", n)
+	}
+	check := p.check()
+	check.When = when
+	if text, err := l.course.reply.say(l.course.answer); err == nil && p == l.course.reply {
+		check.Reference = text
+	}
+	l.add(task.Item{
+		ID: id, Focus: "assistant.content.user_visible_reply", Required: true, Weight: weight,
+		DependsOn: union(writes, items(refs(p.values))),
+		Question:  "does the reply tell the user what came of it?",
+		Pass:      fmt.Sprintf("it says in effect: %q%s", p.wording(), describe(when)),
+		Failures:  []string{"a value is missing or was not what the tool answered"},
+		Check:     check,
+	})
+}
+
+// check is what a reply must hold.
+func (p *Plan) check() *task.Check {
+	c := &task.Check{Type: task.Reply, AnyOf: p.anyOf, Excludes: p.excludes}
+	for _, r := range refs(p.values) {
+		c.Contains = append(c.Contains, encode(r))
+	}
+	return c
+}
+
+func (l *checklist) has(id string) bool {
+	for _, item := range l.items {
+		if item.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// items names the items that references point into.
+func items(list []Ref) []string {
+	var ids []string
+	for _, r := range list {
+		ids = union(ids, []string{r.Item})
+	}
+	return ids
+}
+
+func union(a, b []string) []string {
+	out := append([]string{}, a...)
+next:
+	for _, x := range b {
+		for _, y := range out {
+			if x == y {
+				continue next
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// wording is the reply with references instead of values.
+func (p *Plan) wording() string {
+	words := make([]any, len(p.values))
+	for i, v := range p.values {
+		words[i] = word(v)
+	}
+	return fmt.Sprintf(p.text, words...)
+}
+
+func word(v any) string {
+	if r, ok := v.(Ref); ok {
+		return "{" + where(r.Ref) + "}"
+	}
+	return fmt.Sprint(v)
+}
+
+func where(r task.Ref) string {
+	path := r.Item
+	if p := r.Pick; p != nil {
+		path += "." + p.In + "[" + strings.TrimSpace(fmt.Sprint(pickWords(p))) + "]"
+	}
+	if r.Path != "" {
+		path += "." + r.Path
+	}
+	return path
+}
+
+func pickWords(p *task.Pick) string {
+	var out []string
+	for _, k := range sortedKeys(p.Where) {
+		out = append(out, k+" is "+plain(p.Where[k]))
+	}
+	if p.Min != "" {
+		out = append(out, "least "+p.Min)
+	}
+	if p.Max != "" {
+		out = append(out, "most "+p.Max)
+	}
+	return strings.Join(out, ", ")
+}
+
+func (v Values) describe() string {
+	var out []string
+	for _, k := range sortedKeys(v) {
+		out = append(out, k+" "+word(v[k]))
+	}
+	if out == nil {
+		return "no arguments"
+	}
+	return strings.Join(out, ", ")
+}
+
+// describe puts conditions into words.
+func describe(when []task.Cond) string {
+	var out []string
+	for _, c := range when {
+		text := where(c.Ref) + " " + c.Op
+		if r, ok := task.AsRef(c.Value); ok {
+			text += " {" + where(r) + "}"
+		} else if c.Value != nil {
+			text += " " + plain(c.Value)
+		}
+		out = append(out, text)
+	}
+	if out == nil {
+		return ""
+	}
+	return "; asked only where " + strings.Join(out, " and ")
+}

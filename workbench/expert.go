@@ -1,0 +1,93 @@
+package workbench
+
+import (
+	"fmt"
+
+	"envace/chat"
+)
+
+// course is the way that a plan takes in the real world.
+type course struct {
+	messages []chat.Message
+	results  map[string]string // by id of the planned call
+	reply    *Plan
+	branches int // decisions on what a tool had answered
+	calls    int
+	returned bool // a call or the reply needs a value that only a tool returns
+}
+
+func (c *course) answer(id string) (string, bool) {
+	result, ok := c.results[id]
+	return result, ok
+}
+
+// follow lets the expert do what p says in the real world s. number counts the
+// calls of the task so far.
+func (d Domain) follow(p *Plan, s State, number int) (*course, error) {
+	c := &course{results: map[string]string{}}
+	for p.text == "" {
+		if p.tool == "" {
+			holds, known := p.cond.Holds(c.answer)
+			if !known {
+				return nil, fmt.Errorf("the plan decides on %s, which was not called or lacks the value", p.cond.Ref.Item)
+			}
+			c.branches++
+			if holds {
+				p = p.yes
+			} else {
+				p = p.no
+			}
+			continue
+		}
+		if err := d.step(c, p, s, number); err != nil {
+			return nil, err
+		}
+		p = p.next
+	}
+	text, err := p.say(c.answer)
+	if err != nil {
+		return nil, err
+	}
+	c.returned = c.returned || len(refs(p.values)) > 0
+	c.reply = p
+	c.messages = append(c.messages, chat.Message{Role: chat.Assistant, Content: text})
+	return c, nil
+}
+
+// step makes one planned call.
+func (d Domain) step(c *course, p *Plan, s State, number int) error {
+	args := map[string]any{}
+	for _, k := range sortedKeys(p.args) {
+		args[k] = p.args[k]
+		if r, ok := p.args[k].(Ref); ok {
+			value, err := r.read(c.answer)
+			if err != nil {
+				return err
+			}
+			args[k], c.returned = value, true
+		}
+	}
+	c.calls++
+	call := chat.Call{ID: fmt.Sprintf("call_%d", number+c.calls), Name: p.tool, Arguments: d.ordered(p.tool, args)}
+	result := d.call(s, call.Name, call.Arguments)
+	c.results[p.id] = result
+	c.messages = append(c.messages,
+		chat.Message{Role: chat.Assistant, Calls: []chat.Call{call}},
+		chat.Message{Role: chat.Tool, CallID: call.ID, Name: call.Name, Content: result})
+	return nil
+}
+
+// ordered writes arguments in the order of the tool's parameters.
+func (d Domain) ordered(tool string, args map[string]any) []byte {
+	t, _ := d.tool(tool)
+	out := []byte{'{'}
+	for _, p := range t.Params {
+		if v, ok := args[p.Name]; ok {
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(append(append(out, mustJSON(p.Name)...), ':'), mustJSON(v)...)
+		}
+	}
+	return append(out, '}')
+}

@@ -1,0 +1,198 @@
+package workbench
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"envace/task"
+)
+
+const (
+	joined   = 0.15 // share of tasks that ask a second thing in a second user turn
+	maxCalls = 5    // of an expert in one task
+)
+
+// Origin says where a task comes from and what it asks for. It is the task's
+// World: (Domain, Seed) alone open the real world again; the rest is for counting.
+type Origin struct {
+	Domain   string   `json:"domain"`
+	Seed     uint64   `json:"seed"`
+	Kinds    []string `json:"kinds"`              // one a user turn
+	Calls    int      `json:"calls"`              // of the expert
+	Branches bool     `json:"branches,omitempty"` // on what a tool answers
+	Returned bool     `json:"returned,omitempty"` // needs a value that only a tool returns
+	Refused  bool     `json:"refused,omitempty"`  // what the user wants must be declined
+}
+
+// Describe returns the origin of a task of a workbench.
+func Describe(t task.Task) (Origin, error) {
+	var o Origin
+	if err := json.Unmarshal(t.World, &o); err != nil || o.Domain == "" {
+		return o, fmt.Errorf("task %s: its world is not a workbench: %.60q", t.ID, t.World)
+	}
+	return o, nil
+}
+
+// setting is a task before anybody acts: the state and the user's turns.
+type setting struct {
+	state State
+	turns []Turn
+	kinds []string
+}
+
+// set draws the setting of a seed: the same each time.
+func (d Domain) set(seed uint64) setting {
+	s := d.stage(seed, true)
+	if len(s.turns) == 1 {
+		return s
+	}
+	calls := 0
+	courses, _ := d.perform(d.stage(seed, true)) // Task reports the error
+	for _, c := range courses {
+		calls += c.calls
+	}
+	if calls > maxCalls {
+		return d.stage(seed, false)
+	}
+	return s
+}
+
+func (d Domain) stage(seed uint64, join bool) setting {
+	r := newRand(d.Name, seed)
+	s := setting{state: d.New(r)}
+	d.draw(r, &s)
+	if join && r.Chance(joined) {
+		d.draw(r, &s)
+	}
+	return s
+}
+
+func (d Domain) draw(r *Rand, s *setting) {
+	kind := r.kind(d.Kinds)
+	turn := kind.Make(r, s.state)
+	if len(s.turns) > 0 {
+		turn.User = r.One("thanks. now ", "and one more thing: ", "good. next, ") + turn.User
+	}
+	s.turns = append(s.turns, turn)
+	s.kinds = append(s.kinds, kind.Name)
+}
+
+// perform lets the expert do all turns of s, in its state.
+func (d Domain) perform(s setting) ([]*course, error) {
+	var out []*course
+	calls := 0
+	for i, turn := range s.turns {
+		c, err := d.follow(turn.Plan, s.state, calls)
+		if err != nil {
+			return nil, fmt.Errorf("domain %s, kind %s, %q: %w", d.Name, s.kinds[i], turn.User, err)
+		}
+		calls += c.calls
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// Task returns the task of a seed: the same each time.
+func (d Domain) Task(seed uint64) (task.Task, error) {
+	s := d.set(seed)
+	courses, err := d.perform(s)
+	if err != nil {
+		return task.Task{}, fmt.Errorf("seed %d: %w", seed, err)
+	}
+	o := Origin{Domain: d.Name, Seed: seed, Kinds: s.kinds}
+	t := task.Task{
+		ID:     fmt.Sprintf("%s-%s-%x", d.Name, strings.Join(s.kinds, "-"), seed),
+		Source: d.Name, System: d.About, Tools: d.Functions(),
+	}
+	for i, c := range courses {
+		t.Turns = append(t.Turns, task.Turn{
+			User: s.turns[i].User, Reference: c.messages, Checklist: d.checklist(s.turns[i].Plan, c),
+		})
+		o.Calls += c.calls
+		o.Branches = o.Branches || c.branches > 0
+		o.Returned = o.Returned || c.returned
+		o.Refused = o.Refused || c.reply.refusal
+	}
+	t.World = mustJSON(o)
+	return t, nil
+}
+
+// Tasks returns n different tasks of a split: "sft", "rl" or "test". Splits share
+// no task whatever their seeds: a task belongs to one of them by its kinds and
+// the entities that play a part in it.
+func (d Domain) Tasks(seed uint64, split string, n int) ([]task.Task, error) {
+	if !slices.Contains(splits[:], split) {
+		return nil, fmt.Errorf("domain %s: unknown split %q (want sft, rl or test)", d.Name, split)
+	}
+	var out []task.Task
+	seen := map[string]bool{}
+	for i := uint64(0); len(out) < n; i++ {
+		if i > 100*uint64(n)+1000 {
+			return nil, fmt.Errorf("domain %s: only %d of %d different tasks found", d.Name, len(out), n)
+		}
+		t, err := d.Task(derive(seed, d.Name, split, i))
+		if err != nil {
+			return nil, err
+		}
+		mark := fingerprint(t)
+		if !seen[mark] && splitOf(mark) == split {
+			seen[mark] = true
+			out = append(out, t)
+		}
+	}
+	return out, nil
+}
+
+// The splits, by share: half of all fingerprints are for supervised training,
+// three tenths for reinforcement, a fifth for tests.
+var splits = [10]string{"sft", "rl", "test", "sft", "rl", "sft", "sft", "rl", "test", "sft"}
+
+func splitOf(mark string) string {
+	return splits[hash(mark)%uint64(len(splits))]
+}
+
+// derive returns a seed that JSON numbers of other languages hold exactly.
+func derive(seed uint64, domain, split string, i uint64) uint64 {
+	return hash(fmt.Sprintf("%d/%s/%s/%d", seed, domain, split, i)) >> 12
+}
+
+func hash(text string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	x := h.Sum64()
+	x ^= x >> 31 // FNV leaves the high bits of short texts poor
+	x *= 0x9e3779b97f4a7c15
+	return x ^ x>>29
+}
+
+var entity = regexp.MustCompile(`[a-z]+-[a-z]+`)
+
+// fingerprint names the kinds of a task and the entities in it: what a model
+// could know again. Without entities the words take their place.
+func fingerprint(t task.Task) string {
+	names := map[string]bool{}
+	var words []string
+	for _, turn := range t.Turns {
+		texts := []string{turn.User}
+		for _, m := range turn.Reference {
+			texts = append(texts, m.Content)
+		}
+		for _, name := range entity.FindAllString(strings.Join(texts, " "), -1) {
+			names[name] = true
+		}
+		words = append(words, turn.User)
+	}
+	o, err := Describe(t)
+	if err != nil {
+		panic(err)
+	}
+	if len(names) > 0 {
+		words = slices.Sorted(maps.Keys(names))
+	}
+	return o.Domain + "/" + strings.Join(o.Kinds, ",") + "/" + strings.Join(words, " ")
+}

@@ -1,0 +1,198 @@
+package workbench
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"envace/task"
+)
+
+// Plan is a decision tree: what an expert does in one user turn, whatever the
+// tools answer. It is a call ([Do]), a branch ([If]) or a reply ([Say], [Sorry]).
+type Plan struct {
+	id   string // call: what references name it by
+	tool string
+	args Values
+	next *Plan
+
+	cond    task.Cond // branch
+	yes, no *Plan
+
+	text     string // reply, a format for values
+	values   []any
+	anyOf    []string
+	excludes []string
+	refusal  bool
+}
+
+// Values are the arguments of a planned call, or the slots of a phrase: literals,
+// or [Ref]s to what earlier calls returned.
+type Values map[string]any
+
+// Do calls a tool, then goes on with next, where id names the call's answer.
+func Do(id, tool string, args Values, next *Plan) *Plan {
+	return &Plan{id: id, tool: tool, args: args, next: next}
+}
+
+// If goes on with yes where cond holds, else with no.
+func If(cond task.Cond, yes, no *Plan) *Plan {
+	return &Plan{cond: cond, yes: yes, no: no}
+}
+
+// Say ends the turn with a reply. The references among values must be in it for
+// it to be right; other values are wording.
+func Say(format string, values ...any) *Plan {
+	return &Plan{text: format, values: values, excludes: refusals}
+}
+
+// Sorry ends the turn with a reply that declines what the user wants. It must say
+// so, and hold the references among values: the reason that a tool gave.
+func Sorry(format string, values ...any) *Plan {
+	return &Plan{text: "sorry, " + format, values: values, anyOf: refusals, refusal: true}
+}
+
+var refusals = []string{"sorry", "cannot", "unable"}
+
+// Any demands that the reply hold one of words.
+func (p *Plan) Any(words ...string) *Plan {
+	p.anyOf = words
+	return p
+}
+
+// Without demands that the reply hold none of words.
+func (p *Plan) Without(words ...string) *Plan {
+	p.excludes = append(words, p.excludes...)
+	return p
+}
+
+// Ref is a reference to a value that a tool returns. See [From].
+type Ref struct{ task.Ref }
+
+// From refers to what the call id answered: "order.price" is the value of the key
+// price in the answer of the call order.
+func From(path string) Ref {
+	id, path, _ := strings.Cut(path, ".")
+	return Ref{task.Ref{Item: id, Path: path}}
+}
+
+// Least goes from a list of objects to the one with the least number under key.
+func (r Ref) Least(key string) Ref { p := r.pick(); p.Min = key; return r.picked(p) }
+
+// Most goes from a list of objects to the one with the greatest number under key.
+func (r Ref) Most(key string) Ref { p := r.pick(); p.Max = key; return r.picked(p) }
+
+// Where goes from a list of objects to the first that has value under key.
+func (r Ref) Where(key string, value any) Ref {
+	p := r.pick()
+	p.Where = map[string]json.RawMessage{key: mustJSON(value)}
+	return r.picked(p)
+}
+
+// At goes on from a picked object to what it has under key.
+func (r Ref) At(key string) Ref { r.Path = key; return r }
+
+func (r Ref) pick() task.Pick {
+	if r.Pick != nil {
+		return *r.Pick
+	}
+	return task.Pick{In: r.Path}
+}
+
+func (r Ref) picked(p task.Pick) Ref {
+	r.Pick, r.Path = &p, ""
+	return r
+}
+
+// Is holds where the value equals v, a literal or a Ref.
+func (r Ref) Is(v any) task.Cond { return task.Cond{Ref: r.Ref, Op: task.OpEqual, Value: encode(v)} }
+
+// Below holds where the value is a number less than v, a literal or a Ref.
+func (r Ref) Below(v any) task.Cond { return task.Cond{Ref: r.Ref, Op: task.OpLess, Value: encode(v)} }
+
+// Empty holds where there is no such value, or an empty one.
+func (r Ref) Empty() task.Cond { return task.Cond{Ref: r.Ref, Op: task.OpEmpty} }
+
+// Failed holds where the call was answered with an error.
+func (r Ref) Failed() task.Cond { return task.Cond{Ref: r.Ref, Op: task.OpError} }
+
+// opposite returns the condition that holds where c does not.
+func opposite(c task.Cond) task.Cond {
+	c.Op = map[string]string{
+		task.OpEqual: task.OpUnequal, task.OpLess: task.OpAtLeast,
+		task.OpEmpty: task.OpFilled, task.OpError: task.OpOK,
+	}[c.Op]
+	return c
+}
+
+// encode writes a literal or a reference as a Check holds it.
+func encode(v any) json.RawMessage {
+	if r, ok := v.(Ref); ok {
+		return mustJSON(map[string]task.Ref{"$ref": r.Ref})
+	}
+	return mustJSON(v)
+}
+
+func (v Values) encode() map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for k, x := range v {
+		out[k] = encode(x)
+	}
+	return out
+}
+
+// refs returns the references among values.
+func refs(values []any) []Ref {
+	var out []Ref
+	for _, v := range values {
+		if r, ok := v.(Ref); ok {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (v Values) refs() []Ref {
+	var list []any
+	for _, k := range sortedKeys(v) {
+		list = append(list, v[k])
+	}
+	return refs(list)
+}
+
+// say writes the reply, with each reference replaced by what it points to.
+func (p *Plan) say(results task.Results) (string, error) {
+	words := make([]any, len(p.values))
+	for i, v := range p.values {
+		words[i] = v
+		if r, ok := v.(Ref); ok {
+			word, err := r.read(results)
+			if err != nil {
+				return "", err
+			}
+			words[i] = plain(word)
+		}
+	}
+	return fmt.Sprintf(p.text, words...), nil
+}
+
+func (r Ref) read(results task.Results) (json.RawMessage, error) {
+	result, ok := results(r.Item)
+	if !ok {
+		return nil, fmt.Errorf("the plan refers to %s, which was not called", r.Item)
+	}
+	value, ok := r.Lookup(result)
+	if !ok {
+		return nil, fmt.Errorf("the plan refers to %s of %s, which answered %s", r.Path, r.Item, result)
+	}
+	return value, nil
+}
+
+// plain is a JSON value as people write it.
+func plain(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}

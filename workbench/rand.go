@@ -1,0 +1,113 @@
+package workbench
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// Rand draws what a task is made of. Equal seeds draw equal things.
+type Rand struct {
+	rng    *rand.Rand
+	firsts []string // words that no entity begins with yet
+	people []string // not drawn yet
+	note   func(words string)
+}
+
+func newRand(domain string, seed uint64) *Rand {
+	h := fnv.New64a()
+	h.Write([]byte(domain))
+	r := &Rand{rng: rand.New(rand.NewPCG(h.Sum64(), seed))}
+	r.firsts = r.shuffled(firstWords)
+	r.people = r.shuffled(people)
+	return r
+}
+
+func (r *Rand) shuffled(words []string) []string {
+	out := slices.Clone(words)
+	r.rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+// Name draws a new entity, such as amber-fox. No other begins with its first word.
+func (r *Rand) Name() string {
+	return draw(&r.firsts, "entities") + "-" + r.One(secondWords...)
+}
+
+// Slip returns name with another second word: what a user says who remembers half.
+func (r *Rand) Slip(name string) string {
+	first, second, _ := strings.Cut(name, "-")
+	return first + "-" + r.Other(second, secondWords)
+}
+
+// Person draws a person who has no part yet.
+func (r *Rand) Person() string { return draw(&r.people, "people") }
+
+func draw(from *[]string, what string) string {
+	if len(*from) == 0 {
+		panic(fmt.Sprintf("workbench: a state needs more %s than there are", what))
+	}
+	word := (*from)[0]
+	*from = (*from)[1:]
+	return word
+}
+
+// One draws one of words.
+func (r *Rand) One(words ...string) string {
+	if r.note != nil {
+		r.note(strings.Join(words, " "))
+	}
+	return words[r.rng.IntN(len(words))]
+}
+
+// Other draws one of words that is not word.
+func (r *Rand) Other(word string, words []string) string {
+	for {
+		if w := r.One(words...); w != word {
+			return w
+		}
+	}
+}
+
+// Int draws a whole number from lo to hi, both included.
+func (r *Rand) Int(lo, hi int) int { return lo + r.rng.IntN(hi-lo+1) }
+
+// Ints draws n different whole numbers from lo to hi.
+func (r *Rand) Ints(n, lo, hi int) []int {
+	var out []int
+	for len(out) < n {
+		if k := r.Int(lo, hi); !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Chance is true with probability p.
+func (r *Rand) Chance(p float64) bool { return r.rng.Float64() < p }
+
+// Phrase draws one of several wordings and fills its {slots}.
+func (r *Rand) Phrase(slots Values, wordings ...string) string {
+	text := r.One(wordings...)
+	for _, k := range sortedKeys(slots) {
+		text = strings.ReplaceAll(text, "{"+k+"}", fmt.Sprint(slots[k]))
+	}
+	return text
+}
+
+// kind draws one of kinds by weight.
+func (r *Rand) kind(kinds []Kind) Kind {
+	total := 0
+	for _, k := range kinds {
+		total += k.Weight
+	}
+	n := r.rng.IntN(total)
+	for _, k := range kinds {
+		if n -= k.Weight; n < 0 {
+			return k
+		}
+	}
+	panic("workbench: unreachable")
+}

@@ -1,0 +1,516 @@
+package workbench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"envace/chat"
+	"envace/judge"
+	"envace/rollout"
+	"envace/task"
+)
+
+const perDomain = 250
+
+func tasks(t *testing.T, domain string, n int) []task.Task {
+	t.Helper()
+	out, err := Tasks(domain, 7, "test", n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// each runs f on every domain's tasks.
+func each(t *testing.T, f func(t *testing.T, tasks []task.Task)) {
+	for _, d := range Domains() {
+		t.Run(d.Name, func(t *testing.T) { f(t, tasks(t, d.Name, perDomain)) })
+	}
+}
+
+// agent is a scripted episode of a task.
+type agent func(task.Task) *rollout.Episode
+
+// speech is an episode that makes the expert's first calls and then says text in
+// each user turn.
+func speech(calls int, text string) agent {
+	return func(t task.Task) *rollout.Episode {
+		ep := &rollout.Episode{Task: t, Stop: rollout.StopDone}
+		whole := Expert(t)
+		for u := range t.Turns {
+			ep.User = u
+			for _, e := range whole.Entries {
+				m := e.Message
+				if e.User != u || m.Role == chat.Assistant && len(m.Calls) == 0 {
+					continue
+				}
+				if m.Role == chat.Assistant || m.Role == chat.Tool {
+					if calls <= 0 {
+						continue
+					}
+					if m.Role == chat.Tool {
+						calls--
+					}
+				}
+				ep.Entries = append(ep.Entries, e)
+			}
+			said := chat.Message{Role: chat.Assistant, Content: text}
+			ep.Entries = append(ep.Entries, rollout.Entry{Message: said, Source: rollout.FromPolicy, User: u})
+		}
+		return ep
+	}
+}
+
+// share is the success of an agent, as a fraction.
+func share(tasks []task.Task, play agent) float64 {
+	won := 0
+	for _, t := range tasks {
+		if ok, _ := Success(t, play(t)); ok {
+			won++
+		}
+	}
+	return float64(won) / float64(len(tasks))
+}
+
+// lastResult says what the last tool answered.
+func lastResult(t task.Task) string {
+	out := ""
+	for _, r := range t.Records(0)[:min(1, len(t.Records(0)))] {
+		out = r.Result
+	}
+	return out
+}
+
+func TestSimpleAgentsFail(t *testing.T) {
+	sums := map[string]float64{}
+	agents := []struct {
+		name string
+		most float64
+		play agent
+	}{
+		{"nothing", 0.1, speech(0, "")},
+		{"says done", 0.1, speech(0, "done.")},
+		{"refuses", 0.1, speech(0, "sorry, i cannot do that.")},
+		{"stops", 0.2, speech(1, "")},
+		{"one call, done", 0.2, speech(1, "done.")},
+		{"one call, sorry", 0.2, speech(1, "sorry, i cannot do that.")},
+	}
+	each(t, func(t *testing.T, tasks []task.Task) {
+		for _, a := range agents {
+			got := share(tasks, a.play)
+			sums[a.name] += got
+			if got > a.most {
+				t.Errorf("%s: %.3f succeed, want at most %.2f", a.name, got, a.most)
+			}
+		}
+		echo := share(tasks, func(t task.Task) *rollout.Episode { return speech(1, lastResult(t))(t) })
+		t.Logf("one call, its result as reply: %.3f", echo)
+	})
+	for _, a := range agents {
+		t.Logf("%s: %.3f", a.name, sums[a.name]/float64(len(Domains())))
+	}
+}
+
+func TestExpertSucceeds(t *testing.T) {
+	each(t, func(t *testing.T, tasks []task.Task) {
+		for _, task := range tasks {
+			if ok, why := Success(task, Expert(task)); !ok {
+				t.Fatalf("%s: %s", task.ID, why)
+			}
+		}
+	})
+}
+
+func TestExpertEarnsWholeReward(t *testing.T) {
+	each(t, func(t *testing.T, tasks []task.Task) {
+		for _, task := range tasks {
+			ep := Expert(task)
+			for ep.User = range task.Turns {
+				v, err := judge.Checks{}.Judge(context.Background(), ep)
+				if err != nil || !v.Known || v.Reward != 1 || v.Stop {
+					t.Fatalf("%s turn %d: %+v %v", task.ID, ep.User, v, err)
+				}
+				if sum := decided(task.Turns[ep.User].Checklist, v); sum < 0.999 || sum > 1.001 {
+					t.Fatalf("%s turn %d: weights of the expert's way sum to %f", task.ID, ep.User, sum)
+				}
+			}
+		}
+	})
+}
+
+func decided(items []task.Item, v rollout.Verdict) float64 {
+	sum := 0.0
+	for i, item := range items {
+		if v.Items[i].Outcome == rollout.Pass || v.Items[i].Outcome == rollout.Fail {
+			sum += item.Weight
+		}
+	}
+	return sum
+}
+
+func TestDoingNothingEarnsNothing(t *testing.T) {
+	each(t, func(t *testing.T, tasks []task.Task) {
+		for _, task := range tasks {
+			ep := speech(0, "hm")(task)
+			for ep.User = range task.Turns {
+				v, err := judge.Checks{}.Judge(context.Background(), ep)
+				if err != nil || v.Reward != 0 {
+					t.Fatalf("%s: reward %f for nothing: %+v", task.ID, v.Reward, v)
+				}
+			}
+		}
+	})
+}
+
+func TestExpertCallsFitSchemas(t *testing.T) {
+	each(t, func(t *testing.T, tasks []task.Task) {
+		for _, task := range tasks {
+			for _, r := range task.Records(len(task.Turns)) {
+				f, ok := task.Tool(r.Name)
+				if !ok {
+					t.Fatalf("%s: no tool %s", task.ID, r.Name)
+				}
+				if err := rollout.Validate(f, r.Arguments); err != nil {
+					t.Fatalf("%s: %s %s: %v", task.ID, r.Name, r.Arguments, err)
+				}
+			}
+		}
+	})
+}
+
+var blank = regexp.MustCompile(`[a-z]+-[a-z]+|\b(` + strings.Join(people, "|") + `)\b`)
+
+// TestQuotas holds the suite to what it promises and prints the figures.
+func TestQuotas(t *testing.T) {
+	type count struct{ tasks, returned, branches, refused, beyond, two, calls int }
+	var all count
+	each(t, func(t *testing.T, tasks []task.Task) {
+		var c count
+		distinct := map[string]bool{}
+		perCalls := map[int]int{}
+		for _, task := range tasks {
+			o, err := Describe(task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := ""
+			for _, turn := range task.Turns {
+				text += turn.User
+				for _, m := range turn.Reference {
+					text += string(mustJSON(m))
+				}
+			}
+			distinct[blank.ReplaceAllString(text, "X")] = true
+			perCalls[o.Calls]++
+			c.tasks++
+			c.calls += o.Calls
+			for _, x := range []struct {
+				is bool
+				n  *int
+			}{{o.Returned, &c.returned}, {o.Branches, &c.branches}, {o.Refused, &c.refused}, {o.Calls == 0, &c.beyond}, {len(task.Turns) > 1, &c.two}} {
+				if x.is {
+					*x.n++
+				}
+			}
+			if o.Calls > maxCalls || o.Calls == 0 && !o.Refused {
+				t.Errorf("%s: %d calls", task.ID, o.Calls)
+			}
+		}
+		if len(distinct) < 200 {
+			t.Errorf("only %d tasks differ beyond names", len(distinct))
+		}
+		all.tasks += c.tasks
+		all.returned += c.returned
+		all.branches += c.branches
+		all.refused += c.refused
+		all.beyond += c.beyond
+		all.two += c.two
+		all.calls += c.calls
+		t.Logf("%+v, %d distinct, by calls %v", c, len(distinct), perCalls)
+	})
+	part := func(n int) float64 { return float64(n) / float64(all.tasks) }
+	t.Logf("%+v: returned %.2f branches %.2f refused %.2f beyond %.2f two turns %.2f, %.2f calls", all,
+		part(all.returned), part(all.branches), part(all.refused), part(all.beyond), part(all.two), part(all.calls))
+	if part(all.returned) < 0.3 || part(all.branches) < 0.15 || part(all.refused) < 0.1 || part(all.beyond) > 0.08 {
+		t.Errorf("quotas missed")
+	}
+}
+
+// TestWritesChangeSomething: a write that the world accepts must change the state,
+// else the task is won without it.
+func TestWritesChangeSomething(t *testing.T) {
+	each(t, func(t *testing.T, tasks []task.Task) {
+		for _, task := range tasks {
+			var calls []chat.Call
+			for _, r := range task.Records(len(task.Turns)) {
+				world, err := Worlds{}.Shadow(task, calls)
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := world.State()
+				f, _ := task.Tool(r.Name)
+				result := world.Call(r.Name, r.Arguments)
+				if result != r.Result {
+					t.Fatalf("%s: %s %s is answered %s, recorded as %s", task.ID, r.Name, r.Arguments, result, r.Result)
+				}
+				accepted := f.Write && !strings.Contains(result, `"error"`)
+				if changed := string(before) != string(world.State()); changed != accepted {
+					t.Errorf("%s: %s %s: changed is %v", task.ID, r.Name, r.Arguments, changed)
+				}
+				calls = append(calls, chat.Call{Name: r.Name, Arguments: r.Arguments})
+			}
+		}
+	})
+}
+
+func TestSameSeedSameBytes(t *testing.T) {
+	for _, d := range Domains() {
+		for seed := range uint64(50) {
+			a, err := d.Task(seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := Generate(d.Name, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(mustJSON(a)) != string(mustJSON(b)) {
+				t.Fatalf("%s seed %d: two different tasks", d.Name, seed)
+			}
+		}
+	}
+}
+
+func TestSplitsShareNothing(t *testing.T) {
+	for _, d := range Domains() {
+		in := map[string]string{}
+		for _, split := range []string{"sft", "rl", "test"} {
+			list, err := d.Tasks(1, split, 150)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, task := range list {
+				mark := fingerprint(task)
+				if other, ok := in[mark]; ok {
+					t.Fatalf("%s is in %s and in %s", mark, other, split)
+				}
+				in[mark] = split
+			}
+		}
+	}
+	if _, err := Tasks("orders", 1, "dev", 1); err == nil {
+		t.Error("unknown split accepted")
+	}
+	if _, err := Tasks("shop", 1, "sft", 1); err == nil || !strings.Contains(err.Error(), "orders") {
+		t.Errorf("unknown domain: %v", err)
+	}
+}
+
+func TestWordsCoverEveryTask(t *testing.T) {
+	words := Words()
+	t.Logf("%d words", len(words))
+	for _, d := range Domains() {
+		for seed := range uint64(400) {
+			task, err := d.Task(seed + 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			task.World, task.Source = nil, ""
+			for i := range task.Turns {
+				task.Turns[i].Checklist = nil
+			}
+			task.ID = "x"
+			for _, w := range letters(string(mustJSON(task))) {
+				if _, ok := slices.BinarySearch(words, w); !ok && !slices.Contains(wire, w) {
+					t.Fatalf("%s seed %d: %q is not among the words", d.Name, seed, w)
+				}
+			}
+		}
+	}
+}
+
+// wire are words of the file format alone.
+var wire = []string{"uuid", "x", "messages", "checklists", "tool_calls", "calls", "role", "content", "user", "system", "assistant", "id", "call", "tools", "n"}
+
+func TestLengths(t *testing.T) {
+	each(t, func(t *testing.T, tasks []task.Task) {
+		var user, result, reply, nUser, nResult int
+		most := 0
+		for _, task := range tasks {
+			for _, turn := range task.Turns {
+				n := len(strings.Fields(turn.User))
+				if n > 30 {
+					t.Errorf("%d words: %s", n, turn.User)
+				}
+				if strings.ToLower(turn.User) != turn.User || strings.Contains(turn.User, "'") {
+					t.Errorf("not in plain lower case: %s", turn.User)
+				}
+				user, nUser = user+n, nUser+1
+				for _, m := range turn.Reference {
+					switch {
+					case m.Role == chat.Tool:
+						n := pieces(m.Content)
+						most = max(most, n)
+						result, nResult = result+n, nResult+1
+					case len(m.Calls) == 0:
+						reply += len(strings.Fields(m.Content))
+					}
+				}
+			}
+		}
+		t.Logf("words of a user message %.1f, of a reply %.1f; pieces of a result %.1f, at most %d",
+			float64(user)/float64(nUser), float64(reply)/float64(nUser), float64(result)/float64(nResult), most)
+		if most > 60 {
+			t.Errorf("a result has %d pieces", most)
+		}
+	})
+}
+
+var piece = regexp.MustCompile(`[a-zA-Z]+|[0-9]|[^a-zA-Z0-9]+`)
+
+// pieces counts what a tokenizer of whole words, digits and the rest makes of text.
+func pieces(text string) int { return len(piece.FindAllString(text, -1)) }
+
+// TestMutantsFail breaks expert episodes in ways that matter.
+func TestMutantsFail(t *testing.T) {
+	each(t, func(t *testing.T, tasks []task.Task) {
+		tried := map[string]int{}
+		for _, task := range tasks {
+			for name, ep := range mutants(task) {
+				tried[name]++
+				if ok, _ := Success(task, ep); ok {
+					t.Errorf("%s: %s succeeds", task.ID, name)
+				}
+			}
+		}
+		t.Log(tried)
+		for _, name := range []string{"without a write", "another entity", "wrong value", "one more write", "no reply"} {
+			if tried[name] == 0 {
+				t.Errorf("no task tried %s", name)
+			}
+		}
+	})
+}
+
+func mutants(t task.Task) map[string]*rollout.Episode {
+	out := map[string]*rollout.Episode{"no reply": Expert(t)}
+	ep := out["no reply"]
+	ep.Entries = ep.Entries[:len(ep.Entries)-1]
+	for i, e := range Expert(t).Entries {
+		for _, c := range e.Message.Calls {
+			if f, _ := t.Tool(c.Name); f.Write && !task.IsError(Expert(t).Entries[i+1].Message.Content) {
+				drop := Expert(t)
+				drop.Entries = slices.Delete(drop.Entries, i, i+2)
+				out["without a write"] = drop
+				if loc := entity.FindIndex(c.Arguments); loc != nil {
+					other := Expert(t)
+					wrong := c
+					wrong.Arguments = json.RawMessage(string(c.Arguments[:loc[0]]) + "no-body" + string(c.Arguments[loc[1]:]))
+					other.Entries[i].Message.Calls = []chat.Call{wrong}
+					out["another entity"] = other
+				}
+			}
+		}
+	}
+	if wrong := misquote(t); wrong != nil {
+		out["wrong value"] = wrong
+	}
+	if extra := oneMore(t); extra != nil {
+		out["one more write"] = extra
+	}
+	return out
+}
+
+// misquote spoils the value that the last reply must hold.
+func misquote(t task.Task) *rollout.Episode {
+	d, o, err := Worlds{}.domain(t)
+	if err != nil {
+		panic(err)
+	}
+	courses, err := d.perform(d.set(o.Seed))
+	if err != nil {
+		panic(err)
+	}
+	c := courses[len(courses)-1]
+	list := refs(c.reply.values)
+	if len(list) == 0 {
+		return nil
+	}
+	value, err := list[len(list)-1].read(c.answer)
+	if err != nil {
+		panic(err)
+	}
+	ep := Expert(t)
+	last := &ep.Entries[len(ep.Entries)-1].Message
+	last.Content = strings.ReplaceAll(last.Content, plain(value), "100")
+	return ep
+}
+
+// oneMore adds a write that the world accepts and nobody asked for.
+func oneMore(t task.Task) *rollout.Episode {
+	world, err := Worlds{}.Shadow(t, nil)
+	if err != nil {
+		panic(err)
+	}
+	before := world.State()
+	for _, name := range entity.FindAllString(string(before), -1) {
+		for _, f := range t.Tools {
+			args := guess(f, name)
+			if !f.Write || strings.Contains(string(mustJSON(t.Turns)), name) {
+				continue
+			}
+			world.Call(f.Name, args)
+			if !chat.Equal(before, world.State()) {
+				ep := Expert(t)
+				call := chat.Call{ID: "call_99", Name: f.Name, Arguments: args}
+				extra := []rollout.Entry{
+					{Message: chat.Message{Role: chat.Assistant, Calls: []chat.Call{call}}, Source: rollout.FromPolicy},
+					{Message: chat.Message{Role: chat.Tool, CallID: call.ID, Content: "{}"}, Source: rollout.FromReal},
+				}
+				ep.Entries = slices.Insert(ep.Entries, 1, extra...)
+				return ep
+			}
+		}
+	}
+	return nil
+}
+
+// guess fills the arguments of f: name for text, the first word of an enum, 1.
+func guess(f chat.Function, name string) json.RawMessage {
+	var s struct {
+		Properties map[string]property `json:"properties"`
+	}
+	if json.Unmarshal(f.Parameters, &s) != nil {
+		panic("schema of " + f.Name)
+	}
+	args := map[string]any{}
+	for k, p := range s.Properties {
+		switch {
+		case p.Type == "integer":
+			args[k] = 1
+		case p.Enum != nil:
+			args[k] = p.Enum[len(p.Enum)-1]
+		default:
+			args[k] = name
+		}
+	}
+	return mustJSON(args)
+}
+
+func TestDomainsAreAnnounced(t *testing.T) {
+	var names []string
+	for _, d := range Domains() {
+		names = append(names, d.Name)
+		if len(d.Kinds) < 6 || len(d.Tools) < 4 || len(d.Tools) > 7 {
+			t.Errorf("%s: %d kinds, %d tools", d.Name, len(d.Kinds), len(d.Tools))
+		}
+	}
+	if want := append(Train(), HeldOut()...); fmt.Sprint(names) != fmt.Sprint(want) {
+		t.Errorf("domains are %v, announced %v", names, want)
+	}
+}

@@ -1,0 +1,146 @@
+package workbench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"envace/chat"
+	"envace/judge"
+	"envace/rollout"
+	"envace/task"
+)
+
+// Worlds opens the real world of tasks. The zero value knows the domains of this
+// package; give it yours to open those.
+type Worlds struct {
+	Own []Domain // nil means Domains()
+}
+
+// World is the real world of one episode.
+type World struct {
+	domain Domain
+	state  State
+}
+
+// Open returns a fresh real world for t. The seed is not used: a task holds its
+// world.
+func (w Worlds) Open(_ context.Context, t task.Task, _ uint64) (rollout.World, error) {
+	return w.open(t)
+}
+
+func (w Worlds) open(t task.Task) (*World, error) {
+	d, o, err := w.domain(t)
+	if err != nil {
+		return nil, err
+	}
+	return &World{d, d.set(o.Seed).state}, nil
+}
+
+func (w Worlds) domain(t task.Task) (Domain, Origin, error) {
+	o, err := Describe(t)
+	if err != nil {
+		return Domain{}, o, err
+	}
+	own := w.Own
+	if own == nil {
+		own = Domains()
+	}
+	i := slices.IndexFunc(own, func(d Domain) bool { return d.Name == o.Domain })
+	if i < 0 {
+		return Domain{}, o, fmt.Errorf("task %s: unknown domain %q", t.ID, o.Domain)
+	}
+	return own[i], o, nil
+}
+
+// Shadow returns a real world of t in which the earlier calls were made: ask it
+// what the next one would truly be answered.
+func (w Worlds) Shadow(t task.Task, earlier []chat.Call) (*World, error) {
+	world, err := w.open(t)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range earlier {
+		world.Call(c.Name, c.Arguments)
+	}
+	return world, nil
+}
+
+// Call runs one call and returns its result, a JSON object; faults are errors
+// that a model can read.
+func (w *World) Call(name string, args json.RawMessage) string {
+	return w.domain.call(w.state, name, args)
+}
+
+// State returns the state as canonical JSON.
+func (w *World) State() json.RawMessage {
+	state, err := chat.Canonical(mustJSON(w.state))
+	if err != nil {
+		panic(fmt.Sprintf("workbench: state of %s: %v", w.domain.Name, err))
+	}
+	return state
+}
+
+// Reply answers the open calls, or passes on the user's next message.
+func (w *World) Reply(_ context.Context, ep *rollout.Episode) (rollout.Reply, error) {
+	open := ep.Open()
+	if len(open) == 0 {
+		return rollout.NextUser(ep), nil
+	}
+	var reply rollout.Reply
+	for _, c := range open {
+		reply.Entries = append(reply.Entries, rollout.Answer(ep, c, w.Call(c.Name, c.Arguments), rollout.FromReal))
+	}
+	return reply, nil
+}
+
+// Success reports whether an episode did what its task asks for, by the true
+// world alone: its calls, made anew on a fresh state, must leave the state that
+// the expert leaves, and each reply must say what the expert learnt. Where the
+// results of the episode came from plays no part. why says what is wrong.
+func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string) {
+	d, o, err := w.domain(t)
+	if err != nil {
+		return false, err.Error()
+	}
+	s := d.set(o.Seed)
+	courses, err := d.perform(s)
+	if err != nil {
+		return false, err.Error()
+	}
+	expert := &World{d, s.state}
+	agent := &World{d, d.set(o.Seed).state}
+	for _, x := range ep.Exchanges() {
+		if x.Source != rollout.FromHarness { // the harness let those not pass
+			agent.Call(x.Call.Name, x.Call.Arguments)
+		}
+	}
+	if got, want := agent.State(), expert.State(); !chat.Equal(got, want) {
+		return false, "the final state differs from the expert's"
+	}
+	for u, c := range courses {
+		if why := c.told(ep, u); why != "" {
+			return false, fmt.Sprintf("turn %d: %s", u, why)
+		}
+	}
+	return true, ""
+}
+
+// told says what is wrong with the reply of user turn u; "" if nothing is.
+func (c *course) told(ep *rollout.Episode, u int) string {
+	said, ok := ep.Reply(u)
+	if !ok {
+		return "no reply"
+	}
+	made := func(id string) bool { _, ok := c.results[id]; return ok }
+	if out, why := judge.Said(said, c.reply.check(), c.answer, made); out != rollout.Pass {
+		return why
+	}
+	return ""
+}
+
+// Success is [Worlds.Success] for the domains of this package.
+func Success(t task.Task, ep *rollout.Episode) (ok bool, why string) {
+	return Worlds{}.Success(t, ep)
+}
