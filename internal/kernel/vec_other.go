@@ -1,3 +1,5 @@
+//go:build !amd64
+
 package kernel
 
 func (ISA) dot(a, b []float32) float32       { return dotGo(a, b) }

@@ -123,17 +123,16 @@ func siluMulBackGo(dgate, dup, dy, gate, up []float32) {
 	}
 }
 
-// factors are the rounded numbers that an AdamW step multiplies by, in the order
-// in which the assembly reads them.
+// factors are the rounded numbers that an AdamW step uses.
 type factors struct {
-	grad, decay, keep1, take1, keep2, take2, root, eps, step float32
+	grad, decay, take1, keep2, take2, root, eps, step float32
 }
 
 func (a *Adam) factors() factors {
 	return factors{
 		grad:  float32(a.Grad),
 		decay: float32(1 - a.LR*a.Decay),
-		keep1: float32(a.B1), take1: float32(1 - a.B1),
+		take1: float32(1 - a.B1),
 		keep2: float32(a.B2), take2: float32(1 - a.B2),
 		root: float32(math.Sqrt(a.C2)),
 		eps:  float32(a.Eps),
