@@ -11,24 +11,42 @@ import (
 type panel struct {
 	Title  string
 	Note   string
-	rate   bool // values are in [0, 1] and shown in per cent
+	rate   bool   // values are in [0, 1] and shown in per cent
+	stage  string // the only stage it shows; "" is all
 	series []series
 }
 
-type series struct{ key, label string }
+// A series is the number called key, as a share of the number called of where
+// one is named.
+type series struct{ key, label, of string }
+
+func (s series) value(p Point) float64 {
+	v := p.Value(s.key)
+	if s.of != "" {
+		v /= p.Value(s.of)
+	}
+	if math.IsInf(v, 0) {
+		return math.NaN()
+	}
+	return v
+}
 
 // panels are the charts of the page; one without data is left out.
 var panels = []panel{
-	{"Success with real tools", "greedy, on tasks that training has not seen", true, []series{
-		{"success_id", "known domains"}, {"success_ood", "unseen domains"}}},
-	{"Reward in rehearsal", "mean over the episodes of a step, by role", false, []series{
-		{"reward_act", "act"}, {"reward_rehearse", "rehearse"}}},
-	{"Fidelity of imagined results", "share that agrees with what the real tool answers", true, []series{
-		{"fidelity_class", "same outcome (ok or error)"}, {"fidelity_exact", "same value"}}},
-	{"Groups without a signal", "share of groups whose episodes all had one reward", true, []series{
-		{"dead_groups", "dead groups"}}},
-	{"Tokens sampled in a step", "by role", false, []series{
-		{"tokens_act", "act"}, {"tokens_rehearse", "rehearse"}}},
+	{Title: "Success with real tools", Note: "tasks that training has not seen", rate: true, series: []series{
+		{key: "success_id", label: "known domains"}, {key: "success_ood", label: "unseen domains"}}},
+	{Title: "Reward in rehearsal", Note: "mean over the rows of a step, by role", series: []series{
+		{key: "reward_act", label: "act"}, {key: "reward_rehearse", label: "rehearse"}}},
+	{Title: "Fidelity of imagined results", Note: "share that agrees with what the real tool answers", rate: true, series: []series{
+		{key: "fidelity_class", label: "same outcome (ok or error)"}, {key: "fidelity_exact", label: "same value"}}},
+	{Title: "Errors among imagined results", Note: "near 0, the policy may be rehearsing only what pleases", rate: true, series: []series{
+		{key: "imagined_errors", label: "errors"}}},
+	{Title: "Groups without a signal", Note: "share of groups whose rows all had one reward", rate: true, series: []series{
+		{key: "groups_dead", label: "dead groups", of: "groups"}}},
+	{Title: "Tokens sampled in a step", Note: "by role", series: []series{
+		{key: "tokens_act", label: "act"}, {key: "tokens_rehearse", label: "rehearse"}}},
+	{Title: "Loss of imitation", Note: "cross entropy of the experts' tokens", stage: "sft", series: []series{
+		{key: "loss", label: "loss"}}},
 }
 
 // chart is a panel laid out, in the units of a view of chartW × chartH.
@@ -104,8 +122,11 @@ func (p panel) layout(curve []Point) (chart, bool) {
 func (p panel) having(curve []Point) []Point {
 	var out []Point
 	for _, pt := range curve {
+		if p.stage != "" && p.stage != pt.Stage {
+			continue
+		}
 		for _, s := range p.series {
-			if !math.IsNaN(pt.Value(s.key)) {
+			if !math.IsNaN(s.value(pt)) {
 				out = append(out, pt)
 				break
 			}
@@ -118,7 +139,7 @@ func (p panel) having(curve []Point) []Point {
 func (p panel) scale(points []Point) (high, unit float64) {
 	for _, pt := range points {
 		for _, s := range p.series {
-			if v := pt.Value(s.key); v > high {
+			if v := s.value(pt); v > high {
 				high = v
 			}
 		}
@@ -126,7 +147,7 @@ func (p panel) scale(points []Point) (high, unit float64) {
 	if high <= 0 {
 		high = 1
 	}
-	unit = nice(high / 4)
+	unit = nice(high / 5)
 	high = unit * math.Ceil(high/unit-1e-9)
 	if p.rate {
 		high = min(high, 1)
@@ -138,7 +159,7 @@ func (p panel) line(s series, points []Point, ax axis, high float64) line {
 	l := line{Label: s.label}
 	var path strings.Builder
 	for _, pt := range points {
-		v := pt.Value(s.key)
+		v := s.value(pt)
 		if math.IsNaN(v) {
 			continue
 		}
@@ -159,7 +180,9 @@ func (p panel) line(s series, points []Point, ax axis, high float64) line {
 // text writes a value; unit is the distance of ticks, 0 away from the axis.
 func (p panel) text(v, unit float64) string {
 	switch {
-	case p.rate && (unit == 0 || unit >= 0.01):
+	case p.rate && unit >= 0.01:
+		return strconv.FormatFloat(v*100, 'f', 0, 64) + "\u202f%"
+	case p.rate && unit == 0:
 		return percent(v)
 	case v >= 1000:
 		return grouped(int(math.Round(v)))

@@ -25,11 +25,11 @@ func (d *Dir) Step(stage string, step int, m map[string]float64) error {
 	return appendLines(d.metrics, append(line, '\n'))
 }
 
-// Episodes appends the episodes of one step to episodes.jsonl.
-func (d *Dir) Episodes(stage string, step int, l Labels, eps []*rollout.Episode) error {
+// Episodes appends the episodes of one step to episodes.jsonl, with d.Labels.
+func (d *Dir) Episodes(stage string, step int, eps []*rollout.Episode) error {
 	var buf bytes.Buffer
 	for _, ep := range eps {
-		line, err := NewEpisode(stage, step, l, ep, d.Text).encode()
+		line, err := NewEpisode(stage, step, d.Labels, ep, d.Text).encode()
 		if err != nil {
 			return err
 		}

@@ -117,7 +117,9 @@ var pageFuncs = template.FuncMap{
 	"when":    func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 	"scale":   func(v, width float64) float64 { return round(v * width) },
 	"sub":     func(a, b float64) float64 { return a - b },
-	"half":    func(v float64) float64 { return 0.5 + max(-0.5, min(0.5, v/2)) },
+	"tenths":  tenths,
+	"spread":  spread,
+	"half":    func(v, spread float64) float64 { return 0.5 + max(-0.5, min(0.5, v/spread/2)) },
 	"pretty":  pretty,
 	"total":   totalSampled,
 	"ratio":   func(a, b int) float64 { return float64(a) / float64(max(b, 1)) },
@@ -133,11 +135,10 @@ var pageFuncs = template.FuncMap{
 	"decided": func(c Comparison) bool { return c.CI95[0] > 0 || c.CI95[1] < 0 },
 }
 
-// percent writes a rate with one decimal, and without where it is whole.
-func percent(v float64) string {
-	text := strconv.FormatFloat(math.Round(v*1000)/10, 'f', -1, 64)
-	return text + " %"
-}
+// percent writes a rate with one decimal.
+func percent(v float64) string { return tenths(v) + "\u202f%" }
+
+func tenths(v float64) string { return strconv.FormatFloat(v*100, 'f', 1, 64) }
 
 func signedPoints(v float64) string {
 	text := strconv.FormatFloat(math.Abs(v)*100, 'f', 1, 64)
@@ -174,6 +175,15 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'e', 1, 64)
 }
 
+// spread is the distance from 0 that the bars of differences reach.
+func spread(cs []Comparison) float64 {
+	most := 0.05
+	for _, c := range cs {
+		most = max(most, math.Abs(c.CI95[0]), math.Abs(c.CI95[1]), math.Abs(c.Diff))
+	}
+	return min(nice(most), 1)
+}
+
 func totalSampled(roles []RoleCost) int {
 	n := 0
 	for _, r := range roles {
@@ -185,7 +195,7 @@ func totalSampled(roles []RoleCost) int {
 // pretty indents JSON that is too long for a line and leaves other text alone.
 func pretty(text string) string {
 	var buf bytes.Buffer
-	if len(text) < 100 || !strings.ContainsAny(text[:1], "{[") || json.Indent(&buf, []byte(text), "", "  ") != nil {
+	if len(text) < 160 || !strings.ContainsAny(text[:1], "{[") || json.Indent(&buf, []byte(text), "", "  ") != nil {
 		return text
 	}
 	return buf.String()

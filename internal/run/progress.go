@@ -20,7 +20,6 @@ type Progress struct {
 	live  bool
 	color bool
 	width func() int
-	now   func() time.Time
 
 	mu      sync.Mutex
 	stage   string
@@ -30,7 +29,9 @@ type Progress struct {
 	parts   []string
 	doing   string
 	began   time.Time
+	reached time.Time // when step was reached
 	printed time.Time // last plain line
+	told    time.Time // last plain line of a finished step
 	drawn   bool      // a live line is on the screen
 	stop    chan struct{}
 	ticker  sync.WaitGroup
@@ -45,7 +46,7 @@ const (
 // NewProgress reports to w: live if w is a terminal, in colour unless NO_COLOR
 // is set.
 func NewProgress(w io.Writer) *Progress {
-	p := &Progress{w: w, now: time.Now, width: func() int { return 80 }, stop: make(chan struct{})}
+	p := &Progress{w: w, width: func() int { return 80 }, stop: make(chan struct{})}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		p.live, p.color = true, os.Getenv("NO_COLOR") == ""
 		p.width = func() int {
@@ -82,7 +83,7 @@ func (p *Progress) Stage(name string, from, steps int) {
 	p.end()
 	p.stage, p.from, p.step, p.steps = name, from, from, steps
 	p.parts, p.doing = nil, ""
-	p.began, p.printed = p.now(), p.now()
+	p.began, p.reached, p.printed, p.told = time.Now(), time.Now(), time.Now(), time.Now()
 	p.show(false)
 }
 
@@ -92,7 +93,7 @@ func (p *Progress) Stage(name string, from, steps int) {
 func (p *Progress) Done(steps int, parts ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step, p.parts, p.doing = steps, parts, ""
+	p.step, p.parts, p.doing, p.reached = steps, parts, "", time.Now()
 	p.show(true)
 }
 
@@ -129,7 +130,7 @@ func (p *Progress) end() {
 	case p.stage == "":
 	case p.live:
 		p.erase()
-		fmt.Fprintln(p.w, p.line(p.width()-1, true))
+		fmt.Fprintln(p.w, p.line(max(p.width()-1, 1), true))
 	default:
 		fmt.Fprintln(p.w, p.line(0, true))
 	}
@@ -143,14 +144,19 @@ func (p *Progress) show(stepDone bool) {
 	}
 	if p.live {
 		p.erase()
-		fmt.Fprint(p.w, p.line(p.width()-1, false))
+		fmt.Fprint(p.w, p.line(max(p.width()-1, 1), false))
 		p.drawn = true
 		return
 	}
-	since := p.now().Sub(p.printed)
-	if since >= silence || stepDone && since >= atMost {
-		fmt.Fprintln(p.w, p.line(0, false))
-		p.printed = p.now()
+	now := time.Now()
+	due := stepDone && now.Sub(p.told) >= atMost
+	if !due && now.Sub(p.printed) < silence {
+		return
+	}
+	fmt.Fprintln(p.w, p.line(0, false))
+	p.printed = now
+	if due {
+		p.told = now
 	}
 }
 
@@ -169,13 +175,11 @@ func (p *Progress) line(width int, over bool) string {
 	} else if p.step > 0 {
 		head += fmt.Sprintf(" %d", p.step)
 	}
-	elapsed := p.now().Sub(p.began)
-	parts := append([]string{head}, p.parts...)
-	clock := Duration(elapsed)
-	if left, ok := p.left(elapsed); ok && !over {
+	clock := Duration(time.Now().Sub(p.began))
+	if left, ok := p.left(); ok && !over {
 		clock += ", " + Duration(left) + " left"
 	}
-	parts = append(parts[:1], append([]string{clock}, parts[1:]...)...)
+	parts := append([]string{head, clock}, p.parts...)
 	if p.doing != "" && !over {
 		parts = append(parts, p.doing)
 	}
@@ -200,12 +204,13 @@ func fit(parts []string, width int) string {
 }
 
 // left is the time to go at the speed of this process so far.
-func (p *Progress) left(elapsed time.Duration) (time.Duration, bool) {
+func (p *Progress) left() (time.Duration, bool) {
 	done := p.step - p.from
 	if done <= 0 || p.steps <= p.step {
 		return 0, false
 	}
-	return elapsed / time.Duration(done) * time.Duration(p.steps-p.step), true
+	each := p.reached.Sub(p.began) / time.Duration(done)
+	return max(0, each*time.Duration(p.steps-p.step)-time.Now().Sub(p.reached)), true
 }
 
 func (p *Progress) bar(width int) string {

@@ -50,6 +50,8 @@ type Dir struct {
 	// Text decodes sampled tokens, for the episodes' sampled text; nil leaves the
 	// text out.
 	Text func(ids []int) string
+	// Labels are those of the episodes that Episodes writes.
+	Labels Labels
 
 	metrics, episodes *os.File
 }

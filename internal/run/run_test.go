@@ -1,0 +1,228 @@
+package run
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"envace/rollout"
+)
+
+func create(t *testing.T) *Dir {
+	t.Helper()
+	d, err := Create(filepath.Join(t.TempDir(), "out"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func TestCreateRefuses(t *testing.T) {
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "notes.txt"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		open func() (*Dir, error)
+		want error
+	}{
+		{"folder that is not empty", func() (*Dir, error) { return Create(full, 0) }, ErrNotEmpty},
+		{"more than any disk holds", func() (*Dir, error) { return Create(filepath.Join(t.TempDir(), "new"), math.MaxInt64) }, ErrSpace},
+		{"below a file", func() (*Dir, error) { return Create(filepath.Join(full, "notes.txt", "new"), 0) }, nil},
+		{"resume of no run", func() (*Dir, error) { return OpenExisting(full, 0) }, ErrNoRun},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := tt.open(); err == nil || tt.want != nil && !errors.Is(err, tt.want) {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+		})
+	}
+	empty := t.TempDir()
+	d, err := Create(empty, 0)
+	if err != nil {
+		t.Fatalf("an empty folder that is there already: %v", err)
+	}
+	if got, want := d.Checkpoint(30), filepath.Join(empty, "checkpoints", "step-30"); got != want {
+		t.Errorf("checkpoint at %s, want %s", got, want)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	d := create(t)
+	type settings struct{ Steps int }
+	if err := d.WriteConfig(settings{7}); err != nil {
+		t.Fatal(err)
+	}
+	var got settings
+	if err := ReadConfig(d.Path, &got); err != nil || got.Steps != 7 {
+		t.Errorf("read back %+v, %v", got, err)
+	}
+	left, _ := filepath.Glob(filepath.Join(d.Path, ".*"))
+	if len(left) > 0 {
+		t.Errorf("left behind %v", left)
+	}
+}
+
+func TestPoint(t *testing.T) {
+	line, err := json.Marshal(Point{Stage: "rl", Step: 3, Values: map[string]float64{"loss": 0.5, "kl": math.NaN(), "big": math.Inf(1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"stage":"rl","step":3,"big":null,"kl":null,"loss":0.5}`; string(line) != want {
+		t.Errorf("got  %s\nwant %s", line, want)
+	}
+	var p Point
+	if err := json.Unmarshal(line, &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Value("loss") != 0.5 || !math.IsNaN(p.Value("kl")) || !math.IsNaN(p.Value("absent")) || p.Step != 3 {
+		t.Errorf("read back %+v", p)
+	}
+	if _, err := json.Marshal(Point{Values: map[string]float64{"step": 1}}); err == nil {
+		t.Error("a metric called step was accepted")
+	}
+}
+
+// A run that is cut off at any byte and resumed from a checkpoint has the files
+// of one that was not.
+func TestTruncate(t *testing.T) {
+	play := func(d *Dir, from, to int) {
+		for s := from; s < to; s++ {
+			eps := []*rollout.Episode{madeUpEpisode("t", rollout.FromImagined, 1), madeUpEpisode("u", rollout.FromReal, 0.5)}
+			if err := errors.Join(d.Episodes("rl", s, eps), d.Step("rl", s, map[string]float64{"loss": float64(s)})); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	read := func(d *Dir, name string) string {
+		data, err := os.ReadFile(filepath.Join(d.Path, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	whole := create(t)
+	play(whole, 0, 6)
+	for _, cut := range []int64{0, 1, 40, 1 << 20} {
+		d := create(t)
+		play(d, 0, 5)
+		for _, f := range []*os.File{d.metrics, d.episodes} {
+			st, _ := f.Stat()
+			if err := f.Truncate(max(st.Size()-cut, st.Size()*4/5)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Truncate(func(stage string, step int) bool { return stage == "sft" || step < 3 }); err != nil {
+			t.Fatal(err)
+		}
+		play(d, 3, 6)
+		if read(d, EpisodesFile) != read(whole, EpisodesFile) {
+			t.Errorf("cut by %d: episodes differ from an uninterrupted run", cut)
+		}
+		if a, b := timeless(t, d), timeless(t, whole); a != b {
+			t.Errorf("cut by %d: metrics differ from an uninterrupted run:\n%s\n%s", cut, a, b)
+		}
+	}
+}
+
+func timeless(t *testing.T, d *Dir) string {
+	points, err := ReadMetrics(d.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, p := range points {
+		p.Time = p.Time.AddDate(-p.Time.Year(), 0, 0)
+		line, _ := json.Marshal(Point{Stage: p.Stage, Step: p.Step, Values: p.Values})
+		b.Write(append(line, '\n'))
+	}
+	return b.String()
+}
+
+func TestEpisodesWhole(t *testing.T) {
+	d := create(t)
+	d.Labels = Labels{"rehearsed", "known domains"}
+	d.Text = func(ids []int) string { return strings.Repeat("x", len(ids)) }
+	eps := []*rollout.Episode{madeUpEpisode("t", rollout.FromImagined, 1), madeUpEpisode("u", rollout.FromReal, math.NaN())}
+	if err := d.Episodes("rl", 4, eps); err != nil {
+		t.Fatal(err)
+	}
+	var got []Episode
+	if err := ReadEpisodes(d.Path, func(e Episode) bool { got = append(got, e); return true }); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 {
+		t.Fatalf("read %d episodes, want 2", len(got))
+	}
+	a, b := got[0], got[1]
+	if a.World != Rehearsal || !a.Success || *a.Reward != 1 || a.System != "rehearsed" || a.Domain != "hotel" || a.Step != 4 {
+		t.Errorf("imagined episode %+v", a)
+	}
+	if b.World != Real || b.Success || b.Reward != nil {
+		t.Errorf("real episode without reward %+v", b)
+	}
+	call, reply := a.Entries[1], a.Entries[2]
+	if call.Tokens != 31 || call.PromptTokens != 212 || len(call.Text) != 31 || call.Message.Thinking == "" ||
+		string(call.Message.Calls[0].Arguments) != `{"name":"Ada <Lovelace>","day":"friday"}` {
+		t.Errorf("call %+v", call)
+	}
+	if reply.Source != rollout.FromImagined || reply.Message.CallID != "call_1" || reply.Tokens != 44 {
+		t.Errorf("answer %+v", reply)
+	}
+	if _, ok := a.Metrics["undefined"]; ok || a.Metrics["fidelity_class"] != 1 {
+		t.Errorf("metrics %v", a.Metrics)
+	}
+}
+
+func TestReadersNameTheLine(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(MetricsFile, "{\"stage\":\"rl\",\"step\":0}\n{\"stage\":\"rl\",\"st\n")
+	if _, err := ReadMetrics(dir); err == nil || !strings.Contains(err.Error(), "metrics.jsonl: line 2") {
+		t.Errorf("broken line: %v", err)
+	}
+	write(MetricsFile, "{\"stage\":\"rl\",\"step\":0}\n{\"stage\":\"rl\",\"st")
+	if points, err := ReadMetrics(dir); err != nil || len(points) != 1 {
+		t.Errorf("torn line: %v, %v", points, err)
+	}
+	if err := ReadEpisodes(dir, func(Episode) bool { return true }); err != nil {
+		t.Errorf("no episodes: %v", err)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	list := []Episode{
+		{Task: "a", Success: true}, {Task: "b", Success: true}, {Task: "c", Success: true},
+		{Task: "d", Success: false}, {Task: "e", Success: true, World: Real},
+	}
+	for n, want := range map[int]string{0: "", 3: "ade", 4: "adeb", 9: "adebc"} {
+		got := ""
+		for _, e := range Choose(list, n) {
+			got += e.Task
+		}
+		if got != want {
+			t.Errorf("Choose %d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9_960: "10 kB", 1_500_000: "1.5 MB", 999_700: "1.0 MB", 3 << 40: "3.3 TB"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
+		}
+	}
+}
