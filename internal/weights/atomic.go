@@ -132,8 +132,13 @@ func swap(tmp, dir string) error {
 	if exchange(tmp, dir) == nil {
 		return os.RemoveAll(tmp)
 	}
-	// No exchange here: between the two renames dir is missing, but the old
-	// folder lies beside it under a name that says what it is.
+	return swapByNames(tmp, dir)
+}
+
+// swapByNames is swap where the system cannot exchange two names: between the
+// two renames dir is missing, but the old folder lies beside it under a name
+// that says what it is.
+func swapByNames(tmp, dir string) error {
 	old, err := sibling(dir, "old", func(name string) error { return os.Rename(dir, name) })
 	if err != nil {
 		return err

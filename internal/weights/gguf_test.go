@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"envace/internal/oracle"
@@ -81,6 +83,40 @@ func TestGGUFRefuses(t *testing.T) {
 			_, err := Open(path)
 			wantError(t, err, append(tt.words, path)...)
 		})
+	}
+}
+
+// TestGGUFValues reads one metadata value of every type, by hand.
+func TestGGUFValues(t *testing.T) {
+	minus := "\xff\xff\xff\xff\xff\xff\xff\xff"
+	list := func(kind, n byte, items string) string {
+		return string([]byte{kind, 0, 0, 0, n, 0, 0, 0, 0, 0, 0, 0}) + items
+	}
+	for _, tt := range []struct {
+		kind uint32
+		text string
+		want any
+	}{
+		{0, minus[:1], int64(255)}, {1, minus[:1], int64(-1)}, {2, minus[:2], int64(65535)}, {3, minus[:2], int64(-1)},
+		{4, minus[:4], int64(math.MaxUint32)}, {5, minus[:4], int64(-1)}, {10, minus, int64(math.MaxInt64)}, {11, minus, int64(-1)},
+		{6, "\xac\xc5\x27\x37", 1e-5}, {12, "\x00\x00\x00\x00\x00\x00\xf8\x3f", 1.5},
+		{7, "\x01", true}, {8, "\x02\x00\x00\x00\x00\x00\x00\x00hi", "hi"},
+		{9, list(7, 2, "\x01\x00"), []bool{true, false}}, {9, list(6, 1, "\x00\x00\xc0\x3f"), []float32{1.5}},
+		{9, list(12, 1, "\x00\x00\x00\x00\x00\x00\xf8\x3f"), []float32{1.5}}, {9, list(1, 2, minus[:2]), []int{-1, -1}},
+	} {
+		r := &ggufReader{r: bufio.NewReader(strings.NewReader(tt.text)), size: int64(len(tt.text))}
+		if got := r.value(tt.kind); r.err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("type %d: %v (%T), %v, want %v", tt.kind, got, got, r.err, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		kind uint32
+		text string
+	}{{13, ""}, {9, list(9, 0, "")}, {9, list(8, 1, minus)}, {9, list(4, 3, minus)}, {8, minus}} {
+		r := &ggufReader{r: bufio.NewReader(strings.NewReader(tt.text)), size: int64(len(tt.text))}
+		if got := r.value(tt.kind); r.err == nil {
+			t.Errorf("type %d, % x: read as %v", tt.kind, tt.text, got)
+		}
 	}
 }
 
@@ -187,7 +223,7 @@ func checkVocabulary(t *testing.T, v *Vocabulary, data []byte) {
 
 func FuzzGGUF(f *testing.F) {
 	c := tiny(Llama)
-	c.Layers, c.Tied = 1, true
+	c.Layers, c.Tied, c.Vocab, c.MLP = 1, true, 3, 32
 	f.Add(makeGGUF(map[string]any{"general.architecture": "llama", "a": []int{1}, "b": true, "c": 1.5}, []ggufTensor{{name: "x", axes: []uint64{32, 1}, kind: 8, data: make([]byte, 34)}}))
 	f.Add(makeGGUF(ggufOf(c, "Q8_0")))
 	f.Fuzz(func(t *testing.T, data []byte) {

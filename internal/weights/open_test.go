@@ -66,6 +66,9 @@ func checkModel(t *testing.T, path string, c Config) {
 		t.Errorf("configuration %s, want %s", got, want)
 	}
 	for _, info := range c.Tensors() {
+		if i, ok := m.Info(info.Name); !ok || !slices.Equal(i.Shape, info.Shape) {
+			t.Errorf("%s is there %v, with shape %v", info.Name, ok, i.Shape)
+		}
 		x := make([]float32, info.Len())
 		if err := m.Read(info.Name, x); err != nil {
 			t.Fatal(err)
