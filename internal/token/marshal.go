@@ -70,7 +70,6 @@ func (t *Tokenizer) Marshal() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
 	if err := e.Encode(file); err != nil {
 		return nil, err
 	}
