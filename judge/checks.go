@@ -40,6 +40,7 @@ type turn struct {
 	calls   []rollout.Exchange
 	matched map[string]int // tool_call item → index of the call that satisfied it
 	outcome map[string]rollout.Outcome
+	broken  bool
 }
 
 func (t *turn) verdict() rollout.Verdict {
@@ -61,6 +62,7 @@ func (t *turn) verdict() rollout.Verdict {
 	if decided > 0 {
 		v.Known, v.Reward = true, passed/decided
 	}
+	v.Broken = t.broken
 	return v
 }
 
@@ -75,7 +77,7 @@ func (t *turn) item(item task.Item) (rollout.Outcome, string) {
 		case !known && !t.made(c.Ref.Item):
 			return rollout.Fail, "the call of " + c.Ref.Item + " was not made"
 		case !known:
-			return rollout.Unknown, "a condition on " + c.Ref.Item + " cannot be decided"
+			return t.lacking("a condition on " + c.Ref.Item + " cannot be decided")
 		case !holds:
 			return rollout.NotApplicable, "the answer to " + c.Ref.Item + " leads elsewhere"
 		}
@@ -121,7 +123,7 @@ func (t *turn) toolCall(item task.Item) (rollout.Outcome, string) {
 		}
 		v, ok := task.Value(arg, t.results)
 		if !ok {
-			return rollout.Unknown, "the answer holds no value for " + name
+			return t.lacking("the answer holds no value for " + name)
 		}
 		want[name] = v
 	}
@@ -153,6 +155,12 @@ func (t *turn) find(name string, args []byte, from int) int {
 		}
 	}
 	return found
+}
+
+// lacking is the outcome where an answer of the world lacks what is asked of it.
+func (t *turn) lacking(why string) (rollout.Outcome, string) {
+	t.broken = true
+	return rollout.Unknown, why
 }
 
 func (t *turn) taken(i int) bool {
@@ -207,7 +215,9 @@ func (t *turn) reply(c *task.Check) (rollout.Outcome, string) {
 	if !ok {
 		return rollout.Fail, "no reply"
 	}
-	return Said(said, c, t.results, t.made)
+	out, why := Said(said, c, t.results, t.made)
+	t.broken = t.broken || out == rollout.Unknown
+	return out, why
 }
 
 // Said decides a reply check on the text of a reply; results gives the answers

@@ -99,6 +99,7 @@ type Verdict struct {
 	Items  []ItemVerdict
 	Reward float64 // Σ weight of passed items ÷ Σ weight of decided ones; 0 if none is decided
 	Known  bool    // at least one item was decided
+	Broken bool    // the world's answers lack what the task turns on, so ACT cannot be judged by them
 	Stop   bool    // a required item failed
 }
 

@@ -1,0 +1,196 @@
+package recipe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"envace/engine"
+	"envace/engine/cpu"
+	"envace/internal/token"
+	"envace/internal/weights"
+	"envace/recipes"
+	"envace/render"
+	"envace/rollout"
+	"envace/train"
+	"envace/workbench"
+)
+
+// special are the control tokens of the small models' format.
+var special = []string{"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<execution_result>", "</execution_result>"}
+
+// model opens what is trained, and its format.
+func (l *lab) model() error {
+	switch l.Model.Path {
+	case "new":
+		return l.newModel()
+	case "":
+		dir := filepath.Join(l.dir.Path, "base")
+		if _, err := os.Stat(dir); err != nil {
+			if err := os.CopyFS(dir, recipes.Base()); err != nil {
+				return fmt.Errorf("unpack the base model: %w", err)
+			}
+		}
+		return l.openModel(dir)
+	}
+	return l.openModel(l.Model.Path)
+}
+
+func (l *lab) engineOptions() cpu.Options {
+	o := cpu.Options{Threads: l.Threads, Seed: l.Seed}
+	if l.Model.LoRA > 0 {
+		o.LoRA = &cpu.LoRA{Rank: l.Model.LoRA, Alpha: l.Model.Alpha}
+	}
+	return o
+}
+
+func (l *lab) openModel(path string) error {
+	m, err := weights.Open(path)
+	if err != nil {
+		return err
+	}
+	if l.renderer, err = render.Open(m, render.Config{}); err != nil {
+		return fmt.Errorf("model %s: %w", path, err)
+	}
+	if err := m.Close(); err != nil {
+		return err
+	}
+	l.engine, err = cpu.Open(path, l.engineOptions())
+	return err
+}
+
+// newModel trains the tokenizer and makes random weights.
+func (l *lab) newModel() error {
+	tok, err := token.Train(corpus(), l.Model.Vocab, token.Training{Special: special, Words: workbench.Words()})
+	if err != nil {
+		return err
+	}
+	files, err := textFiles(tok)
+	if err != nil {
+		return err
+	}
+	end, _ := tok.ID("<|im_end|>")
+	cfg := weights.Config{
+		Arch: weights.Qwen3, Vocab: tok.Size(), Width: l.Model.Width, Layers: l.Model.Layers, Heads: l.Model.Heads,
+		KVHeads: l.Model.KVHeads, HeadDim: l.Model.HeadDim, MLP: l.Model.MLP, Eps: 1e-6, RopeTheta: 10000,
+		Tied: true, Context: l.Model.Context, BOS: -1, EOS: []int{end}, PAD: -1,
+	}
+	o := l.engineOptions()
+	o.Files = files
+	if l.engine, err = cpu.New(cfg, o); err != nil {
+		return err
+	}
+	dir := filepath.Join(l.dir.Path, "start")
+	if err := l.engine.Export(dir, cpu.ExportOptions{}); err != nil {
+		return err
+	}
+	m, err := weights.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	l.renderer, err = render.Open(m, render.Config{})
+	return err
+}
+
+// textFiles are the text side of a model folder.
+func textFiles(tok *token.Tokenizer) (map[string][]byte, error) {
+	tokenizer, err := tok.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	config, err := json.MarshalIndent(map[string]any{
+		"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|im_end|>", "pad_token": "<|im_end|>", "clean_up_tokenization_spaces": false,
+	}, "", "  ")
+	return map[string][]byte{"tokenizer.json": tokenizer, "tokenizer_config.json": config, "chat_template.jinja": []byte(recipes.Template())}, err
+}
+
+// corpus is what the tokenizer learns its pieces from: dialogues of the training
+// domains as text. (Every word of the workbench becomes a token in any case.)
+func corpus() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, d := range workbench.Train() {
+			tasks, err := workbench.Tasks(d, testSeed, "sft", 100)
+			if err != nil {
+				return
+			}
+			for _, t := range tasks {
+				for _, m := range recordedEpisode(t).Messages() {
+					text := m.Content
+					for _, c := range m.Calls {
+						text += `{"name": "` + c.Name + `", "arguments": ` + string(c.Arguments) + "}"
+					}
+					if !yield(text) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// base teaches a new model to copy. Nothing else: the rest of what it will need
+// is learnt by SFT, but without copying a model of this size learns none of it.
+func (l *lab) base(ctx context.Context) error {
+	s := l.Base
+	stage := train.SFT{
+		Trainer: l.engine, Steps: s.Steps, Start: l.from("base"), Adam: s.schedule(), Stage: "base", Log: log{l: l},
+		Extra: l.copying("base", s.Batch, 1), After: l.keep("base", s.Steps),
+	}
+	l.progress.Stage("base", stage.Start, s.Steps)
+	if err := stage.Run(ctx); err != nil {
+		return err
+	}
+	return l.engine.Export(filepath.Join(l.dir.Path, "base"), cpu.ExportOptions{BF16: true})
+}
+
+// copying makes n rows a step whose second half repeats the first: words in an
+// order that nothing predicts, some others between, the same words again. Only the
+// second half has a loss; all rows together weigh share.
+func (l *lab) copying(stage string, n int, share float64) func(step int) []engine.Datum {
+	words := l.wordTokens()
+	return func(step int) []engine.Datum {
+		r := rand.New(rand.NewPCG(rollout.Seed(l.Seed, rollout.SeedOf(stage)), uint64(step)))
+		data := make([]engine.Datum, n)
+		for i := range data {
+			data[i] = copyRow(r, words, share/float64(n*(copied-1)))
+		}
+		return data
+	}
+}
+
+const copied = 24 // words of a copy row
+
+func copyRow(r *rand.Rand, words []int, w float64) engine.Datum {
+	first := make([]int, copied)
+	for i := range first {
+		first[i] = words[r.IntN(len(words))]
+	}
+	tokens := append([]int{}, first...)
+	for range r.IntN(9) {
+		tokens = append(tokens, words[r.IntN(len(words))])
+	}
+	start := len(tokens)
+	tokens = append(tokens, first...)
+	n := len(tokens) - 1
+	d := engine.Datum{Input: tokens[:n], Target: tokens[1:], Weight: make([]float32, n)}
+	for i := start; i < n; i++ { // the first repeated word cannot be foretold
+		d.Weight[i] = float32(w)
+	}
+	return d
+}
+
+// wordTokens are the tokens of the workbench's words, in the model's vocabulary.
+func (l *lab) wordTokens() []int {
+	var out []int
+	for _, w := range workbench.Words() {
+		if ids := l.renderer.Tokenizer().Encode(w); len(ids) == 1 {
+			out = append(out, ids[0])
+		}
+	}
+	return out
+}

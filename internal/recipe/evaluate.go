@@ -1,0 +1,222 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"envace/engine"
+	"envace/internal/run"
+	"envace/judge"
+	"envace/rehearse"
+	"envace/rollout"
+	"envace/task"
+	"envace/train"
+	"envace/workbench"
+)
+
+// chunk is how many tasks are tested at once: enough to fill a batch, few
+// enough to show progress.
+const chunk = 50
+
+// play lets a greedy policy play tasks and shows progress. worlds makes the
+// world of that policy.
+func (l *lab) play(ctx context.Context, sampler engine.Sampler, tasks []task.Task, worlds func(rollout.Policy) rollout.Worlds) ([]*rollout.Episode, error) {
+	policy := l.policy(sampler, 0)
+	var eps []*rollout.Episode
+	for from := 0; from < len(tasks); from += chunk {
+		part := tasks[from:min(from+chunk, len(tasks))]
+		games := make([]rollout.Game, len(part))
+		for i, t := range part {
+			games[i] = rollout.Game{Policy: policy, Judge: judge.Checks{}, Limits: l.limits(), Step: -1, Seed: rollout.Seed(l.Seed, rollout.SeedOf(t.ID))}
+		}
+		played, err := train.Play(ctx, games, worlds(policy), func(i int) task.Task { return part[i] })
+		if err != nil {
+			return nil, err
+		}
+		eps = append(eps, played...)
+		l.progress.Doing(fmt.Sprintf("played %d/%d", len(eps), len(tasks)))
+	}
+	return eps, nil
+}
+
+func realWorlds(rollout.Policy) rollout.Worlds { return workbench.Worlds{} }
+
+// solved tells for each episode whether it did what its task asks: by the true
+// state where the workbench can be opened, else by its checklist.
+func (l *lab) solved(eps []*rollout.Episode) []bool {
+	out := make([]bool, len(eps))
+	for i, ep := range eps {
+		if l.Data.Path == "" {
+			out[i], ep.Detail = workbench.Worlds{}.Success(ep.Task, ep)
+		} else {
+			out[i] = run.Success(ep)
+		}
+	}
+	return out
+}
+
+// fidelity compares what was imagined with the truth, or with the record where
+// there is no world to ask.
+func (l *lab) fidelity(eps []*rollout.Episode) (rollout.Fidelity, error) {
+	var sum rollout.Fidelity
+	for _, ep := range eps {
+		f := rollout.MeasureRecorded(ep)
+		if l.Data.Path == "" {
+			shadow, err := workbench.Worlds{}.Shadow(ep.Task, nil)
+			if err != nil {
+				return sum, err
+			}
+			f = rollout.Measure(ep, shadow)
+		}
+		sum = sum.Add(f)
+	}
+	return sum, nil
+}
+
+// test is the leg that scores the engine's weights under a name, on every split
+// in its own world, and in rehearsal on the curve's tasks.
+func (l *lab) test(system string) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		l.progress.Stage("test "+system, 0, 0)
+		sampler, err := l.engine.Sampler(ctx)
+		if err != nil {
+			return err
+		}
+		for _, t := range l.material.tests {
+			worlds := realWorlds
+			if t.world == run.Rehearsal {
+				worlds = l.imagined
+			}
+			if err := l.score(ctx, sampler, system, t, worlds); err != nil {
+				return err
+			}
+		}
+		if l.Data.Path != "" || system == "base" {
+			return nil
+		}
+		return l.score(ctx, sampler, system, test{SplitID, run.Rehearsal, l.material.curve}, l.imagined)
+	}
+}
+
+// score plays a test and keeps what came of it.
+func (l *lab) score(ctx context.Context, sampler engine.Sampler, system string, t test, worlds func(rollout.Policy) rollout.Worlds) error {
+	if len(t.tasks) == 0 {
+		return nil
+	}
+	eps, err := l.play(ctx, sampler, t.tasks, worlds)
+	if err != nil {
+		return fmt.Errorf("test %s: %w", system, err)
+	}
+	return l.keepScore(system, t, eps)
+}
+
+func (l *lab) keepScore(system string, t test, eps []*rollout.Episode) error {
+	s := score{System: system, World: t.world, Split: t.split, Outcomes: l.solved(eps)}
+	var err error
+	if s.Fidelity, err = l.fidelity(eps); err != nil {
+		return err
+	}
+	n := float64(len(eps))
+	hits := 0
+	for i, ep := range eps {
+		s.Reward += ep.Reward / n
+		s.Tokens += ep.Metrics["tokens_rehearsal"] / n
+		for _, turn := range ep.Turns() {
+			s.Tokens += float64(len(turn.Sequence.Tokens)) / n
+		}
+		if s.Outcomes[i] {
+			hits++
+		}
+	}
+	l.state.Scores = append(l.state.Scores, s)
+	l.progress.Printf("%-20s %-10s %-17s %3d of %3d tasks (%.1f %%)", system, t.world, t.split, hits, len(eps), 100*float64(hits)/n)
+	return l.dir.Episodes("test "+system, 0, run.Labels{System: system, Split: t.split}, eps)
+}
+
+// measure adds to the metrics of a step what the weights do on the curve's
+// tasks: real success, reward in rehearsal, fidelity.
+func (l *lab) measure(ctx context.Context, stage string, step int) error {
+	if l.Eval.Every == 0 || l.Eval.Curve == 0 || step%l.Eval.Every != 0 {
+		return nil
+	}
+	sampler, err := l.engine.Sampler(ctx)
+	if err != nil {
+		return err
+	}
+	m := map[string]float64{}
+	if l.Data.Path == "" {
+		for name, tasks := range map[string][]task.Task{"success_id": l.material.curve, "success_ood": some(l.material.tests[1].tasks, max(1, l.Eval.Curve/2))} {
+			eps, err := l.play(ctx, sampler, tasks, realWorlds)
+			if err != nil {
+				return err
+			}
+			m[name] = rate(l.solved(eps))
+		}
+	}
+	eps, err := l.play(ctx, sampler, l.material.curve, l.imagined)
+	if err != nil {
+		return err
+	}
+	f, err := l.fidelity(eps)
+	if err != nil {
+		return err
+	}
+	m["fidelity_class"], m["fidelity_exact"] = f.Rates()
+	m["fidelity_calls"] = float64(f.Calls)
+	m["reward_curve"] = train.Summary(eps)["reward"]
+	return l.dir.Step(stage+curveSuffix, step, m)
+}
+
+func rate(outcomes []bool) float64 {
+	n := 0
+	for _, ok := range outcomes {
+		if ok {
+			n++
+		}
+	}
+	return float64(n) / float64(max(len(outcomes), 1))
+}
+
+// testTime scores private rehearsal before the one real execution.
+func (l *lab) testTime(ctx context.Context) error {
+	l.progress.Stage("test-time rehearsal", 0, 0)
+	sampler, err := l.engine.Sampler(ctx)
+	if err != nil {
+		return err
+	}
+	greedy, drawn := l.policy(sampler, 0), l.policy(sampler, l.RL.Temperature)
+	// Tests know no record: what is imagined is the policy's own.
+	world := rollout.Rehearsal{Policy: drawn, FewShot: rollout.FewShotNone, Brief: l.Model.Brief}
+	r := rehearse.Rehearser{Policy: drawn, World: world, N: l.Eval.Rehearse, Limits: l.limits(), Brief: l.Model.Brief}
+	for _, t := range l.material.tests {
+		if t.world != run.Real {
+			continue
+		}
+		var eps []*rollout.Episode
+		for from := 0; from < len(t.tasks); from += chunk {
+			part := t.tasks[from:min(from+chunk, len(t.tasks))]
+			played, err := l.rehearseAll(ctx, r, greedy, part)
+			if err != nil {
+				return err
+			}
+			eps = append(eps, played...)
+			l.progress.Doing(fmt.Sprintf("played %d/%d", len(eps), len(t.tasks)))
+		}
+		if err := l.keepScore(testTimeName(l.Eval.Rehearse), t, eps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func testTimeName(n int) string { return fmt.Sprintf("rehearsed, N=%d", n) }
+
+// cpuName is what the processor calls itself.
+func cpuName() string {
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	return field(string(data), "model name")
+}

@@ -1,0 +1,203 @@
+package recipe
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"envace/internal/kernel"
+	"envace/internal/run"
+	"envace/rollout"
+)
+
+// report writes what came of the run, from what lies in its folder.
+func (l *lab) report() error {
+	l.progress.Stage("report", 0, 0)
+	if err := l.save(); err != nil {
+		return err
+	}
+	points, err := run.ReadMetrics(l.dir.Path)
+	if err != nil {
+		return err
+	}
+	r := run.Report{
+		Title: l.Title, Recipe: l.Recipe, Version: version(), Seed: l.Seed, Started: l.state.Started, Seconds: l.state.Seconds,
+		Machine: run.Machine{CPU: cpuName(), ISA: isa(), Threads: l.Threads}, Model: l.describe(),
+		Curve: curve(points), Cost: cost(points), Notes: l.notes(),
+	}
+	for _, s := range l.state.Scores {
+		sys := run.NewSystem(s.System, s.World, s.Split, l.Seed, s.Outcomes)
+		sys.Tokens = s.Tokens
+		r.Systems = append(r.Systems, sys)
+	}
+	r.Comparisons = l.comparisons()
+	r.Summary = summary(r)
+	if s, ok := l.state.find("rehearsed", run.Rehearsal, SplitID); ok {
+		class, exact := s.Fidelity.Rates()
+		r.Fidelity = map[string]float64{"class": class, "exact": exact, "calls": float64(s.Fidelity.Calls)}
+	}
+	if r.Examples, err = l.readable(); err != nil {
+		return err
+	}
+	return l.dir.WriteReport(r)
+}
+
+// pairs are the comparisons that a run can make.
+var pairs = [][2]string{{"sft", "base"}, {"rehearsed", "sft"}, {"rehearsed", WithSFTMore}, {"rehearsed", WithReal}}
+
+func (l *lab) comparisons() []run.Comparison {
+	var out []run.Comparison
+	for _, t := range l.material.tests {
+		for _, p := range append(slices.Clone(pairs), [2]string{testTimeName(l.Eval.Rehearse), "rehearsed"}) {
+			a, oka := l.state.find(p[0], t.world, t.split)
+			b, okb := l.state.find(p[1], t.world, t.split)
+			if oka && okb {
+				out = append(out, run.NewComparison(p[0], p[1], t.split, l.Seed, a.Outcomes, b.Outcomes))
+			}
+		}
+	}
+	return out
+}
+
+// summary is the run in a sentence.
+func summary(r run.Report) string {
+	var parts []string
+	for _, c := range r.Comparisons {
+		if c.A == "rehearsed" && c.Split == SplitID {
+			parts = append(parts, fmt.Sprintf("%+.1f points against %s [%+.1f, %+.1f]", 100*c.Diff, c.B, 100*c.CI95[0], 100*c.CI95[1]))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Rehearsal RL, which never called a tool: " + strings.Join(parts, ", ") + " on unseen tasks."
+}
+
+// curve puts the measurements between steps onto the steps' own points.
+func curve(points []run.Point) []run.Point {
+	var out []run.Point
+	for _, p := range points {
+		stage, measured := strings.CutSuffix(p.Stage, curveSuffix)
+		if !measured {
+			out = append(out, p)
+			continue
+		}
+		p.Stage = stage
+		i := slices.IndexFunc(out, func(q run.Point) bool { return q.Stage == stage && q.Step == p.Step })
+		if i < 0 {
+			out = append(out, p)
+			continue
+		}
+		for k, v := range p.Values {
+			out[i].Values[k] = v
+		}
+	}
+	return out
+}
+
+// cost adds up tokens and seconds by role and stage.
+func cost(points []run.Point) run.Cost {
+	var c run.Cost
+	for _, role := range []rollout.Role{rollout.Act, rollout.Rehearse} {
+		rc := run.RoleCost{Role: string(role)}
+		for _, p := range points {
+			rc.Sampled += int(p.Values["tokens_"+rc.Role])
+			rc.Prompt += int(p.Values["prompt_"+rc.Role])
+			rc.Turns += int(p.Values["turns_"+rc.Role]*p.Values["episodes"] + 0.5)
+		}
+		if rc.Turns > 0 {
+			c.Roles = append(c.Roles, rc)
+		}
+	}
+	add := func(stage string, seconds, tokens float64) {
+		if seconds <= 0 {
+			return
+		}
+		i := slices.IndexFunc(c.Stages, func(s run.StageCost) bool { return s.Stage == stage })
+		if i < 0 {
+			i = len(c.Stages)
+			c.Stages = append(c.Stages, run.StageCost{Stage: stage})
+		}
+		c.Stages[i].Seconds += seconds
+		c.Stages[i].Tokens += int(tokens)
+	}
+	for _, p := range points {
+		v := p.Values
+		if _, played := v["seconds_sample"]; played {
+			add(p.Stage+": play", v["seconds_sample"], v["tokens_act"]+v["tokens_rehearse"])
+			add(p.Stage+": learn", v["seconds_train"], v["tokens_computed"])
+			continue
+		}
+		add(p.Stage, v["seconds"], v["tokens_computed"])
+	}
+	return c
+}
+
+// readable picks whole episodes to read, imagined and real.
+func (l *lab) readable() ([]run.Episode, error) {
+	var all []run.Episode
+	err := run.ReadEpisodes(l.dir.Path, func(ep run.Episode) bool {
+		last := ep.Stage == "rl" && ep.Step >= l.RL.Steps-2
+		if last || strings.HasPrefix(ep.Stage, "test rehearsed") || ep.Stage == "test sft" && ep.Split == SplitOOD {
+			all = append(all, ep)
+		}
+		return true
+	})
+	return run.Choose(all, 10), err
+}
+
+// notes say what the figures do not mean.
+func (l *lab) notes() []string {
+	notes := append([]string{}, l.material.notes...)
+	notes = append(notes, l.renderer.Notes()...)
+	notes = append(notes, "One seed: the spread over seeds is not measured by a single run.")
+	if l.Data.Path == "" {
+		notes = append(notes,
+			"Success is by the true state: the final state equals the expert's, and the answer is right. Training saw neither.",
+			"REHEARSE is shown the recorded calls of the task's expert in training, and nothing recorded in test-time rehearsal.",
+			"SFT learns from the SFT tasks only; rehearsal RL plays other tasks, of which it knows the user's words, the checklist and the expert's recorded calls with their results.")
+	} else {
+		notes = append(notes, "There is no real world for this data: success is by checklist in rehearsal, fidelity is agreement with recorded results of the same calls.")
+	}
+	for _, w := range []string{WithSFTMore, WithReal} {
+		if !slices.Contains(l.With, w) {
+			notes = append(notes, "Not run: the baseline "+w+" (--with "+w+").")
+		}
+	}
+	return notes
+}
+
+func (l *lab) describe() run.Model {
+	c := l.engine.Config()
+	total, trained := l.engine.Params()
+	m := run.Model{Arch: c.Arch, Params: total, Layers: c.Layers, Width: c.Width, Vocab: c.Vocab}
+	if m.Name = l.Settings.Model.Path; m.Name == "" {
+		m.Name = "quickstart base"
+	}
+	if trained != total {
+		m.Detail = fmt.Sprintf("LoRA of rank %d: %d parameters trained", l.Settings.Model.LoRA, trained)
+	}
+	return m
+}
+
+func isa() string {
+	isa, err := kernel.Select()
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(isa)
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return ""
+}

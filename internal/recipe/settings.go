@@ -1,0 +1,188 @@
+// Package recipe carries out a whole run: base, SFT, rehearsal RL, evaluation,
+// report. What it does is set by a page of settings; what it leaves behind is a
+// run folder.
+package recipe
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"envace/engine"
+	"envace/recipes"
+	"envace/rollout"
+	"envace/train"
+)
+
+// Settings are the effective settings of a run. They are written to config.json
+// and can be read back from there.
+type Settings struct {
+	Recipe  string   `toml:"recipe" json:"recipe"`
+	Title   string   `toml:"title" json:"title"`
+	Seed    uint64   `toml:"seed" json:"seed"`
+	Threads int      `toml:"threads" json:"threads"` // 0: one a core
+	Model   Model    `toml:"model" json:"model"`
+	Data    Data     `toml:"data" json:"data"`
+	Base    Stage    `toml:"base" json:"base"`
+	SFT     Stage    `toml:"sft" json:"sft"`
+	RL      RL       `toml:"rl" json:"rl"`
+	Eval    Eval     `toml:"eval" json:"eval"`
+	With    []string `toml:"with" json:"with"` // baselines outside the default time: sft-more, real
+}
+
+// Model says what is trained.
+type Model struct {
+	Path    string  `toml:"path" json:"path"` // folder or GGUF; "" is the shipped base, "new" a fresh one
+	LoRA    int     `toml:"lora" json:"lora"` // rank; 0 is full fine-tuning
+	Alpha   float64 `toml:"alpha" json:"alpha"`
+	Layers  int     `toml:"layers" json:"layers"` // of a new model, as all that follow
+	Width   int     `toml:"width" json:"width"`
+	Heads   int     `toml:"heads" json:"heads"`
+	KVHeads int     `toml:"kv_heads" json:"kv_heads"`
+	HeadDim int     `toml:"head_dim" json:"head_dim"`
+	MLP     int     `toml:"mlp" json:"mlp"`
+	Vocab   int     `toml:"vocab" json:"vocab"`
+	Context int     `toml:"context" json:"context"`
+	Brief   bool    `toml:"brief" json:"brief"` // the short wording of prompts
+}
+
+// Data says what is learnt from and measured on.
+type Data struct {
+	Path       string          `toml:"path" json:"path"` // JSONL of dialogues; "" is the workbench
+	Checklists string          `toml:"checklists" json:"checklists"`
+	SkipBad    bool            `toml:"skip_bad" json:"skip_bad"`
+	FewShot    rollout.FewShot `toml:"few_shot" json:"few_shot"`
+	SFT        int             `toml:"sft" json:"sft"`       // tasks with an expert's episode for SFT
+	RL         int             `toml:"rl" json:"rl"`         // tasks to rehearse
+	Turns      int             `toml:"turns" json:"turns"`   // most user turns of a task; 0: all
+	Tokens     int             `toml:"tokens" json:"tokens"` // most tokens of a row; 0: the window
+	Held       float64         `toml:"held" json:"held"`     // share of a data set kept for evaluation
+}
+
+// Stage says how a supervised stage learns.
+type Stage struct {
+	Steps  int     `toml:"steps" json:"steps"`
+	Batch  int     `toml:"batch" json:"batch"` // examples a step
+	Copy   int     `toml:"copy" json:"copy"`   // of those, rows of pure copying
+	LR     float64 `toml:"lr" json:"lr"`
+	Final  float64 `toml:"final" json:"final"` // share of LR that is left at the end
+	Warmup int     `toml:"warmup" json:"warmup"`
+	Beta2  float64 `toml:"beta2" json:"beta2"`
+	Decay  float64 `toml:"decay" json:"decay"`
+	Clip   float64 `toml:"clip" json:"clip"`
+}
+
+// RL says how rehearsal learns.
+type RL struct {
+	Stage
+	Group       int     `toml:"group" json:"group"` // episodes a task
+	Minibatch   int     `toml:"minibatch" json:"minibatch"`
+	Temperature float64 `toml:"temperature" json:"temperature"`
+	MaxTokens   int     `toml:"max_tokens" json:"max_tokens"` // of one message
+	Messages    int     `toml:"messages" json:"messages"`     // of one episode
+	Std         bool    `toml:"std" json:"std"`
+	Fidelity    bool    `toml:"fidelity" json:"fidelity"`
+	RowMean     bool    `toml:"row_mean" json:"row_mean"`
+	Rehearse    float64 `toml:"rehearse" json:"rehearse"`
+	ClipLow     float64 `toml:"clip_low" json:"clip_low"`
+	ClipHigh    float64 `toml:"clip_high" json:"clip_high"`
+	DualClip    float64 `toml:"dual_clip" json:"dual_clip"`
+	KL          float64 `toml:"kl" json:"kl"`
+	KLKind      string  `toml:"kl_kind" json:"kl_kind"`
+}
+
+// Eval says what is measured.
+type Eval struct {
+	Every    int `toml:"every" json:"every"`       // steps of RL between two measurements; 0: none
+	Curve    int `toml:"curve" json:"curve"`       // tasks of such a measurement, each split
+	Tasks    int `toml:"tasks" json:"tasks"`       // tasks of the tests before and after, in distribution
+	Held     int `toml:"held" json:"held"`         // the same, held-out domains
+	Rehearse int `toml:"rehearse" json:"rehearse"` // imagined episodes of test-time rehearsal; 0: not measured
+	Save     int `toml:"save" json:"save"`         // steps between two checkpoints
+}
+
+// Load reads a recipe and applies overrides of the form "rl.steps=10" to it.
+func Load(name string, overrides []string) (Settings, error) {
+	text, err := recipes.Read(name)
+	if err != nil {
+		return Settings{}, err
+	}
+	s := Settings{Recipe: name}
+	if err := decode(text, &s); err != nil {
+		return Settings{}, fmt.Errorf("recipe %s: %w", name, err)
+	}
+	for _, o := range overrides {
+		if err := s.Set(o); err != nil {
+			return Settings{}, err
+		}
+	}
+	return s, nil
+}
+
+// Set applies one override: a setting's dotted name, "=", and a value in TOML; a
+// string may go without quotes.
+func (s *Settings) Set(override string) error {
+	key, value, ok := strings.Cut(override, "=")
+	if !ok {
+		return fmt.Errorf("setting %q: want name=value, such as rl.steps=10", override)
+	}
+	err := decode(key+" = "+value, s)
+	if err != nil {
+		if decode(key+" = "+fmt.Sprintf("%q", value), s) == nil {
+			return nil
+		}
+		return fmt.Errorf("setting %q: %w", override, err)
+	}
+	return nil
+}
+
+func decode(text string, s *Settings) error {
+	meta, err := toml.Decode(text, s)
+	if err != nil {
+		return err
+	}
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return fmt.Errorf("there is no setting %s", unknown[0])
+	}
+	return nil
+}
+
+// Check refuses settings that contradict each other.
+func (s Settings) Check() error {
+	switch {
+	case s.RL.Steps > 0 && (s.RL.Batch < 1 || s.RL.Group < 1):
+		return fmt.Errorf("rl.batch and rl.group must be at least 1 (are %d and %d)", s.RL.Batch, s.RL.Group)
+	case s.SFT.Steps > 0 && s.SFT.Batch < 1:
+		return fmt.Errorf("sft.batch must be at least 1 (is %d)", s.SFT.Batch)
+	case s.Data.FewShot != rollout.FewShotNone && s.Data.FewShot != rollout.FewShotPast && s.Data.FewShot != rollout.FewShotAll:
+		return fmt.Errorf("few-shot %q: want none, past or all", s.Data.FewShot)
+	case s.RL.KL > 0 && s.RL.KLKind != "k1" && s.RL.KLKind != "k2" && s.RL.KLKind != "k3":
+		return fmt.Errorf("rl.kl_kind %q: want k1, k2 or k3", s.RL.KLKind)
+	}
+	for _, w := range s.With {
+		if w != WithSFTMore && w != WithReal {
+			return fmt.Errorf("--with %q: want %s or %s", w, WithSFTMore, WithReal)
+		}
+	}
+	return nil
+}
+
+// The baselines of --with.
+const (
+	WithSFTMore = "sft-more" // SFT continued for as much compute as RL took
+	WithReal    = "real"     // the same RL, played in the real world
+)
+
+func (s Stage) schedule() func(step int) engine.Adam {
+	adam := engine.Adam{LR: s.LR, Beta1: 0.9, Beta2: s.Beta2, Eps: 1e-8, WeightDecay: s.Decay, ClipNorm: s.Clip}
+	return train.Schedule{Adam: adam, Warmup: s.Warmup, Steps: s.Steps, Final: s.Final}.At
+}
+
+func (r RL) credit() train.Credit {
+	return train.Credit{Std: r.Std, Fidelity: r.Fidelity, RowMean: r.RowMean, Rehearse: r.Rehearse}
+}
+
+func (r RL) loss() engine.Loss {
+	return engine.Loss{Objective: engine.PPO, ClipLow: r.ClipLow, ClipHigh: r.ClipHigh, DualClip: r.DualClip, KL: r.KL, KLKind: engine.KLKind(r.KLKind)}
+}

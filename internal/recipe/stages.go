@@ -1,0 +1,212 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"envace/engine"
+	"envace/internal/run"
+	"envace/judge"
+	"envace/rehearse"
+	"envace/render"
+	"envace/rollout"
+	"envace/task"
+	"envace/train"
+	"envace/workbench"
+)
+
+func (l *lab) options() render.Options { return render.Options{} }
+
+// sft teaches both roles, and the critic, by the experts' episodes.
+func (l *lab) sft(ctx context.Context) error {
+	return l.imitate(ctx, "sft", l.SFT, l.SFT.Steps)
+}
+
+// imitate is one supervised stage on the SFT tasks.
+func (l *lab) imitate(ctx context.Context, stage string, s Stage, steps int) error {
+	examples, err := l.examples()
+	if err != nil {
+		return err
+	}
+	sft := train.SFT{
+		Trainer: l.engine, Examples: examples, Steps: steps, Start: l.from(stage), Batch: s.Batch - s.Copy,
+		Adam: s.schedule(), Seed: rollout.Seed(l.Seed, rollout.SeedOf(stage)), Stage: stage,
+		Log: log{l: l}, After: l.keep(stage, steps),
+	}
+	if s.Copy > 0 {
+		sft.Extra = l.copying(stage, s.Copy, float64(s.Copy)/float64(s.Batch))
+	}
+	l.progress.Stage(stage, sft.Start, steps)
+	return sft.Run(ctx)
+}
+
+// examples are what the experts' episodes teach.
+func (l *lab) examples() ([]train.Example, error) {
+	teacher := train.Teacher{Renderer: l.renderer, Options: l.options(), FewShot: l.Data.FewShot, Brief: l.Model.Brief, Seed: l.Seed}
+	var out []train.Example
+	long := 0
+	for _, t := range l.material.sft {
+		for _, teach := range []func(task.Task) ([]train.Example, error){teacher.Act, teacher.Rehearse, l.critic(teacher)} {
+			examples, err := teach(t)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range examples {
+				if n := len(e.Prompt) + len(e.Target); n > l.window() {
+					long++
+					continue
+				}
+				out = append(out, e)
+			}
+		}
+	}
+	if long > 0 {
+		l.progress.Printf("%d examples are longer than %d tokens and are left out", long, l.window())
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no example fits into %d tokens", l.window())
+	}
+	return out, nil
+}
+
+// window is the longest row that is trained on.
+func (l *lab) window() int {
+	if l.Data.Tokens > 0 {
+		return min(l.Data.Tokens, l.engine.Window())
+	}
+	return l.engine.Window()
+}
+
+// critic teaches the format of critiques and of memories, where test-time
+// rehearsal will be measured.
+func (l *lab) critic(teacher train.Teacher) func(task.Task) ([]train.Example, error) {
+	if l.Eval.Rehearse == 0 {
+		return func(task.Task) ([]train.Example, error) { return nil, nil }
+	}
+	return func(t task.Task) ([]train.Example, error) { return l.lessons(teacher, t) }
+}
+
+// rehearsal is the paper: RL in imagined worlds.
+func (l *lab) rehearsal(ctx context.Context) error {
+	return l.reinforce(ctx, "rl", l.imagined)
+}
+
+// real is the same RL with real tools, from the same SFT checkpoint.
+func (l *lab) real(ctx context.Context) error {
+	if err := l.back(ctx, WithReal); err != nil {
+		return err
+	}
+	return l.reinforce(ctx, WithReal, realWorlds)
+}
+
+func (l *lab) reinforce(ctx context.Context, stage string, worlds func(rollout.Policy) rollout.Worlds) error {
+	keep := l.keep(stage, l.RL.Steps)
+	rl := train.RL{
+		Trainer: l.engine, Renderer: l.renderer, Options: l.options(), Stage: stage,
+		Params: l.policy(nil, l.RL.Temperature).Params, World: worlds, Judge: judge.Checks{}, Limits: l.limits(),
+		Tasks: l.order(), Steps: l.RL.Steps, Start: l.from(stage), Batch: l.RL.Batch, Group: l.RL.Group, Minibatch: l.RL.Minibatch,
+		Credit: l.RL.credit(), Loss: l.RL.loss(), Adam: l.RL.schedule(),
+		Seed: rollout.Seed(l.Seed, rollout.SeedOf(stage)), Log: log{l: l, split: "rl"},
+		After: func(ctx context.Context, step int) error {
+			if err := l.measure(ctx, stage, step+1); err != nil {
+				return err
+			}
+			return keep(ctx, step)
+		},
+	}
+	if l.RL.KL > 0 {
+		reference, err := l.reference(ctx)
+		if err != nil {
+			return err
+		}
+		rl.Reference = reference
+	}
+	if rl.Start == 0 {
+		if err := l.measure(ctx, stage, 0); err != nil {
+			return err
+		}
+	}
+	l.progress.Stage(stage, rl.Start, rl.Steps)
+	return rl.Run(ctx)
+}
+
+// reference pins the policy that RL started from.
+func (l *lab) reference(ctx context.Context) (engine.Sampler, error) {
+	if l.from("rl") == 0 {
+		return l.engine.Pin(ctx)
+	}
+	return nil, fmt.Errorf("resume: a run with a KL term cannot go on inside RL, because its reference policy is not kept")
+}
+
+// back loads the SFT checkpoint, unless the stage is already under way.
+func (l *lab) back(ctx context.Context, stage string) error {
+	if l.from(stage) > 0 {
+		return nil
+	}
+	return l.engine.Load(ctx, filepath.Join(l.dir.Path, run.Checkpoints, "sft"))
+}
+
+// sftMore goes on with SFT from its checkpoint for as much compute as RL took. A
+// token forward costs 2 operations a parameter, forward and backward 6; RL computes
+// its tokens once more forward, to sample them.
+func (l *lab) sftMore(ctx context.Context) error {
+	if err := l.back(ctx, WithSFTMore); err != nil {
+		return err
+	}
+	if l.state.Steps == 0 {
+		points, err := run.ReadMetrics(l.dir.Path)
+		if err != nil {
+			return err
+		}
+		rl, sft, steps := spent(points, "rl"), spent(points, "sft"), float64(l.SFT.Steps)
+		l.state.Steps = max(1, int(rl*8/6/(sft/steps)))
+	}
+	s := l.SFT
+	s.Steps, s.LR, s.Warmup = l.state.Steps, s.LR/2, 10
+	return l.imitate(ctx, WithSFTMore, s, s.Steps)
+}
+
+// spent adds up the tokens that a stage computed forward and backward.
+func spent(points []run.Point, stage string) float64 {
+	sum := 0.0
+	for _, p := range points {
+		if p.Stage == stage {
+			sum += p.Values["tokens_computed"]
+		}
+	}
+	return sum
+}
+
+// rehearseAll plays tasks with private rehearsal, all at once.
+func (l *lab) rehearseAll(ctx context.Context, r rehearse.Rehearser, greedy rollout.Policy, tasks []task.Task) ([]*rollout.Episode, error) {
+	eps := make([]*rollout.Episode, len(tasks))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, t := range tasks {
+		g.Go(func() error {
+			world, err := workbench.Worlds{}.Open(ctx, t, 0)
+			if err != nil {
+				return err
+			}
+			seed := rollout.Seed(l.Seed, rollout.SeedOf(t.ID))
+			game := rollout.Game{Policy: greedy, World: world, Judge: judge.Checks{}, Limits: l.limits(), Step: -1, Seed: seed}
+			eps[i], _, err = r.Play(ctx, t, game)
+			return err
+		})
+	}
+	return eps, g.Wait()
+}
+
+// field returns the value of the first line "name : value".
+func field(text, name string) string {
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(line, ":")
+		if ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

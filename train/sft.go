@@ -1,0 +1,199 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"envace/chat"
+	"envace/engine"
+	"envace/render"
+	"envace/rollout"
+	"envace/task"
+)
+
+// Example is what a role should write after a prompt.
+type Example struct {
+	Task   string
+	Role   rollout.Role
+	Prompt []int
+	Target []int
+}
+
+// Teacher makes examples of recorded episodes, for both roles.
+type Teacher struct {
+	Renderer render.Renderer
+	Options  render.Options
+	FewShot  rollout.FewShot
+	Brief    bool
+	Seed     uint64
+}
+
+// Act returns an example for each message of the expert.
+func (h Teacher) Act(t task.Task) ([]Example, error) {
+	var out []Example
+	var msgs []chat.Message
+	if t.System != "" {
+		msgs = append(msgs, chat.Message{Role: chat.System, Content: t.System})
+	}
+	for _, turn := range t.Turns {
+		msgs = append(msgs, chat.Message{Role: chat.User, Content: turn.User})
+		for _, m := range turn.Reference {
+			if m.Role == chat.Assistant {
+				e, err := h.Example(t, rollout.Act, msgs, t.Tools, m)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, e)
+			}
+			msgs = append(msgs, m)
+		}
+	}
+	return out, nil
+}
+
+// Rehearse returns an example for each recorded result. Every other one, drawn by
+// seed, is shown the records as RL will show them; the rest are shown only what
+// was recorded before the call, so that answers are also learnt where no record
+// helps.
+func (h Teacher) Rehearse(t task.Task) ([]Example, error) {
+	var out []Example
+	var entries []rollout.Entry
+	for u, turn := range t.Turns {
+		entries = append(entries, rollout.Entry{Message: chat.Message{Role: chat.User, Content: turn.User}, User: u})
+		var open []chat.Call
+		for _, m := range turn.Reference {
+			if m.Role == chat.Tool && len(open) > 0 {
+				v := rollout.View{Task: t, Entries: slices.Clone(entries), Call: open[0], Brief: h.Brief}
+				v.Records = h.FewShot.Records(t, u)
+				if rollout.Seed(h.Seed, rollout.SeedOf(t.ID), uint64(len(entries)))&1 == 0 {
+					v.Records = nil
+				}
+				want := chat.Message{Role: chat.Assistant, Content: v.Result(m.Content)}
+				e, err := h.Example(t, rollout.Rehearse, v.Messages(), nil, want)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, e)
+				open = open[1:]
+			}
+			open = append(open, m.Calls...)
+			entries = append(entries, rollout.Entry{Message: m, Source: rollout.FromRecord, User: u})
+		}
+	}
+	return out, nil
+}
+
+// Example renders the dialogue with and without the message: what the template
+// adds is the target, up to the token that ends it.
+func (h Teacher) Example(t task.Task, role rollout.Role, msgs []chat.Message, tools []chat.Function, want chat.Message) (Example, error) {
+	prompt, err := h.Renderer.Prompt(msgs, tools, h.Options)
+	if err != nil {
+		return Example{}, fmt.Errorf("task %s: %w", t.ID, err)
+	}
+	closed := h.Options
+	closed.Continue = true
+	whole, err := h.Renderer.Prompt(append(slices.Clone(msgs), want), tools, closed)
+	if err != nil {
+		return Example{}, fmt.Errorf("task %s: %w", t.ID, err)
+	}
+	if len(whole) <= len(prompt) || !slices.Equal(whole[:len(prompt)], prompt) {
+		return Example{}, fmt.Errorf("task %s: the template does not continue its own prompt", t.ID)
+	}
+	target := whole[len(prompt):]
+	if i := slices.IndexFunc(target, func(id int) bool { return slices.Contains(h.Renderer.Stop(), id) }); i >= 0 {
+		target = target[:i+1]
+	}
+	return Example{t.ID, role, prompt, target}, nil
+}
+
+// Datum weighs each target token by w.
+func (e Example) Datum(w float64) engine.Datum {
+	tokens := append(slices.Clone(e.Prompt), e.Target...)
+	n := len(tokens) - 1
+	d := engine.Datum{Input: tokens[:n], Target: tokens[1:], Weight: make([]float32, n)}
+	for i := len(e.Prompt) - 1; i < n; i++ {
+		d.Weight[i] = float32(w)
+	}
+	return d
+}
+
+// SFT fine-tunes on examples: cross entropy, each target token of a step alike.
+type SFT struct {
+	Trainer  engine.Trainer
+	Examples []Example
+	Steps    int // last step, exclusive
+	Start    int // first step
+	Batch    int // examples a step
+	Adam     func(step int) engine.Adam
+	Extra    func(step int) []engine.Datum // further rows of a step, already weighed; nil for none
+	Seed     uint64
+	Stage    string // name in the log; "" is "sft"
+	Log      Log
+	After    func(ctx context.Context, step int) error
+}
+
+// Run takes the steps. The examples of a step depend on (Seed, step) alone.
+func (s *SFT) Run(ctx context.Context) error {
+	stage := s.Stage
+	if stage == "" {
+		stage = "sft"
+	}
+	for step := s.Start; step < s.Steps; step++ {
+		m := newMeter()
+		out, err := s.Trainer.ForwardBackward(ctx, s.batch(step), engine.Loss{Objective: engine.CrossEntropy})
+		if err != nil {
+			return fmt.Errorf("%s step %d: %w", stage, step, err)
+		}
+		norm, err := s.Trainer.OptimStep(ctx, s.Adam(step))
+		if err != nil {
+			return fmt.Errorf("%s step %d: %w", stage, step, err)
+		}
+		m.learnt(out, norm)
+		if err := s.Log.Step(stage, step, m.supervised()); err != nil {
+			return err
+		}
+		if s.After != nil {
+			if err := s.After(ctx, step); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// batch draws Batch examples in seeded rounds: each once a round.
+func (s *SFT) batch(step int) []engine.Datum {
+	if len(s.Examples) == 0 {
+		return s.Extra(step)
+	}
+	chosen := make([]Example, 0, s.Batch)
+	tokens := 0
+	var perm []int
+	for i, round := step*s.Batch, -1; len(chosen) < s.Batch; i++ {
+		if r := i / len(s.Examples); r != round {
+			round = r
+			perm = rand.New(rand.NewPCG(s.Seed, uint64(round))).Perm(len(s.Examples))
+		}
+		e := s.Examples[perm[i%len(s.Examples)]]
+		chosen = append(chosen, e)
+		tokens += len(e.Target)
+	}
+	data := make([]engine.Datum, len(chosen))
+	for i, e := range chosen {
+		data[i] = e.Datum(1 / float64(tokens))
+	}
+	if s.Extra != nil {
+		data = append(data, s.Extra(step)...)
+	}
+	return data
+}
+
+func (m *meter) supervised() map[string]float64 {
+	all := m.metrics(nil, nil, Groups{})
+	return map[string]float64{
+		"loss": all["loss"], "grad_norm": all["grad_norm"], "seconds": all["seconds"],
+		"tokens_rows": all["tokens_rows"], "tokens_computed": all["tokens_computed"],
+	}
+}
