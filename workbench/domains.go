@@ -9,7 +9,7 @@ import (
 
 // Domains returns the domains of this package, first those for training.
 func Domains() []Domain {
-	return []Domain{orders()}
+	return []Domain{orders(), bank()}
 }
 
 // Train names the domains for training.

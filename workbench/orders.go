@@ -131,7 +131,7 @@ func cancelOrder(s *shop, a Args) (any, error) {
 		return nil, err
 	}
 	o.Status = "cancelled"
-	return Fields{"status": o.Status, "refund": o.Price - o.Price/10}, nil
+	return Fields{"status": o.Status, "refund": o.Price}, nil
 }
 
 func setCarrier(s *shop, a Args) (any, error) {
@@ -171,7 +171,7 @@ func lookOrder(name any, next *Plan) *Plan {
 // ifStatus goes on with yes if the order that was looked at has a status, and
 // otherwise tells the user which it has.
 func ifStatus(name any, status string, yes *Plan) *Plan {
-	return If(From("order.status").Is(status), yes, Sorry("%v is %v.", name, From("order.status")))
+	return onlyIf(From("order.status").Is(status), yes, name, From("order.status"))
 }
 
 func cancelPlan(name any) *Plan {
@@ -185,7 +185,7 @@ func carrierPlan(name any, carrier string) *Plan {
 }
 
 func tellOrder(name any, key string) *Plan {
-	return Say("the %v of %v is %v.", key, name, From("order."+key))
+	return tell(key, name, From("order."+key))
 }
 
 // Kinds.
@@ -276,9 +276,7 @@ func orderLimit(r *Rand, s *shop) Turn {
 	return Turn{
 		r.Phrase(slots, "does order {order} cost less than {n}?", "is the price of {order} less than {n}?",
 			"i paid less than {n} for {order}, yes or no?"),
-		lookOrder(name, If(From("order.price").Below(n),
-			Say("yes, the price of %v is %v.", name, From("order.price")).Any("yes").Without("no"),
-			Say("no, the price of %v is %v.", name, From("order.price")).Any("no").Without("yes"))),
+		lookOrder(name, yesNo(From("order.price").Below(n), "price", name, From("order.price"))),
 	}
 }
 
@@ -361,7 +359,7 @@ func orderMend(r *Rand, s *shop) Turn {
 			"the {key} of {order}, please, if the name is right."),
 		lookOrder(slip, If(From("order").Failed(),
 			Do("again", "get_order", Values{"order": similar},
-				Say("the %v of %v is %v.", key, similar, From("again."+key))),
+				tell(key, similar, From("again."+key))),
 			tellOrder(slip, key))),
 	}
 }
@@ -379,12 +377,12 @@ func orderSeek(r *Rand, s *shop) Turn {
 	cancel := r.Chance(0.4)
 	t := Turn{User: r.Phrase(slots, "what is the {key} of order {order} of {customer}?",
 		"{customer} has order {order}, tell me its {key}.", "say the {key} of {order}, the order of {customer}.")}
-	goal := func(name any, id string) *Plan { return Say("the %v of %v is %v.", key, name, From(id+"."+key)) }
+	goal := func(name any, id string) *Plan { return tell(key, name, From(id+"."+key)) }
 	if cancel {
 		t.User = r.Phrase(slots, "cancel order {order} of {customer}.", "{customer} wants to cancel order {order}.",
 			"please cancel {order}, the order of {customer}.")
 		goal = func(name any, id string) *Plan {
-			return If(From(id+".status").Is("pending"), cancelPlan(name), Sorry("%v is %v.", name, From(id+".status")))
+			return onlyIf(From(id+".status").Is("pending"), cancelPlan(name), name, From(id+".status"))
 		}
 	}
 	t.Plan = lookOrder(wrong, If(From("order").Failed(),
@@ -422,24 +420,24 @@ func orderCompare(r *Rand, s *shop) Turn {
 	a, b, prices := s.any(r), s.any(r), r.Ints(2, 5, 95)
 	s.Orders[a].Price, s.Orders[b].Price = prices[0], prices[1]
 	slots := Values{"a": a, "b": b}
-	both := func(yes, no *Plan) *Plan {
-		return Do("a", "get_order", Values{"order": a}, Do("b", "get_order", Values{"order": b},
-			If(From("a.price").Below(From("b.price")), yes, no)))
+	less := From("a.price").Below(From("b.price"))
+	both := func(next *Plan) *Plan {
+		return Do("a", "get_order", Values{"order": a}, Do("b", "get_order", Values{"order": b}, next))
 	}
 	if r.Chance(0.5) {
 		return Turn{
 			r.Phrase(slots, "which is cheaper, {a} or {b}?", "i have orders {a} and {b}. which is cheaper?",
 				"tell me the cheaper one of {a} and {b}."),
-			both(Say("%v is cheaper.", a).Any(a).Without(b), Say("%v is cheaper.", b).Any(b).Without(a)),
+			both(oneOf(less, a, b, "cheaper")),
 		}
 	}
 	cancel := func(name, id string) *Plan {
-		return If(From(id+".status").Is("pending"), cancelPlan(name), Sorry("%v is %v.", name, From(id+".status")))
+		return onlyIf(From(id+".status").Is("pending"), cancelPlan(name), name, From(id+".status"))
 	}
 	return Turn{
 		r.Phrase(slots, "cancel the cheaper one of {a} and {b}.", "of orders {a} and {b}, cancel the cheaper one.",
 			"i want only one of {a} and {b}, so cancel the cheaper one."),
-		both(cancel(a, "a"), cancel(b, "b")),
+		both(If(less, cancel(a, "a"), cancel(b, "b"))),
 	}
 }
 
@@ -449,6 +447,6 @@ func orderBeyond(r *Rand, s *shop) Turn {
 		r.Phrase(Values{"order": s.any(r), "city": r.One(cities...)},
 			"call the driver of order {order}.", "print a label for {order}, please.", "what is the weather in {city}?",
 			"write a song about {order}.", "paint order {order} for me."),
-		Sorry("i cannot do that."),
+		beyond(),
 	}
 }
