@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-const byteLevel = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}`
+const byteLevelPart = `{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}`
 
 // byteLevelSettings are the settings of a tokenizer that splits text by each of
 // the pre-tokenizers in turn and then works on bytes.
 func byteLevelSettings(split ...string) settings {
-	pre := `{"type":"Sequence","pretokenizers":[` + strings.Join(append(split, byteLevel), ",") + `]}`
-	return settings{preTokenizer: json.RawMessage(pre), decoder: json.RawMessage(byteLevel)}
+	pre := `{"type":"Sequence","pretokenizers":[` + strings.Join(append(split, byteLevelPart), ",") + `]}`
+	return settings{preTokenizer: json.RawMessage(pre), decoder: json.RawMessage(byteLevelPart)}
 }
 
 // splitSetting is the Split pre-tokenizer of a pattern.
