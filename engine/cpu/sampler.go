@@ -1,0 +1,189 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"envace/engine"
+	"envace/internal/model"
+)
+
+// state is weights that samplers read. mu is held for writing while they move.
+type state struct {
+	m           *model.Model
+	mu          sync.RWMutex
+	version     atomic.Uint64
+	cacheTokens int
+	batchTokens int
+
+	eval   sync.Mutex
+	runner *model.Runner // of Logprobs; made when first needed
+}
+
+// checkTokens reports tokens that the model cannot read.
+func (s *state) checkTokens(what string, ids []int) error {
+	c := s.m.Config
+	if len(ids) == 0 {
+		return fmt.Errorf("%s is empty", what)
+	}
+	if len(ids) > c.Context {
+		return fmt.Errorf("%s has %d tokens, the window %d: %w", what, len(ids), c.Context, engine.ErrWindow)
+	}
+	for i, id := range ids {
+		if id < 0 || id >= c.Vocab {
+			return fmt.Errorf("%s: token %d is %d: the vocabulary has %d", what, i, id, c.Vocab)
+		}
+	}
+	return nil
+}
+
+// Sampler is an engine's weights at one moment. Concurrent calls are computed
+// together, and share what they have in common with each other and with earlier
+// calls. It keeps no goroutine while it has nothing to do.
+type Sampler struct {
+	state   *state
+	version uint64
+
+	mu       sync.Mutex
+	incoming []*call
+	running  bool
+	decoder  *model.Decoder
+	batch    schedule
+}
+
+func newSampler(s *state, version uint64) *Sampler { return &Sampler{state: s, version: version} }
+
+func (s *Sampler) stale() error {
+	if s.version != s.state.version.Load() {
+		return engine.ErrStale
+	}
+	return nil
+}
+
+// release takes the decoder of a sampler that is out of use, if it is idle.
+func (s *Sampler) release() *model.Decoder {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.decoder
+	if s.running || d == nil {
+		return nil
+	}
+	s.decoder = nil
+	d.Cache().Reset()
+	return d
+}
+
+// Sample draws n continuations of prompt: see engine.Sampler and Params. Cuts are
+// applied in the order temperature, top-k, top-p, min-p; each looks at what the
+// one before has left, and tokens as likely as the last one kept stay as well. A
+// prompt and a continuation never take more than the window together.
+func (s *Sampler) Sample(ctx context.Context, prompt []int, n int, p engine.Params) ([]engine.Sequence, error) {
+	if err := s.checkSample(prompt, n, p); err != nil {
+		return nil, fmt.Errorf("sample: %w", err)
+	}
+	c := newCall(ctx, prompt, n, p)
+	s.mu.Lock()
+	s.incoming = append(s.incoming, c)
+	if !s.running {
+		s.running = true
+		go s.run()
+	}
+	s.mu.Unlock()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("sample: %w", ctx.Err())
+	}
+	if c.err != nil {
+		return nil, fmt.Errorf("sample: %w", c.err)
+	}
+	return c.out, nil
+}
+
+func (s *Sampler) checkSample(prompt []int, n int, p engine.Params) error {
+	if err := s.stale(); err != nil {
+		return err
+	}
+	if err := s.state.checkTokens("prompt", prompt); err != nil {
+		return err
+	}
+	if window := s.state.m.Config.Context; len(prompt) >= window {
+		return fmt.Errorf("prompt has %d tokens, the window %d: %w", len(prompt), window, engine.ErrWindow)
+	}
+	if n < 1 {
+		return fmt.Errorf("number of sequences is %d: want at least 1", n)
+	}
+	return checkParams(p)
+}
+
+func checkParams(p engine.Params) error {
+	switch {
+	case p.MaxTokens < 0:
+		return fmt.Errorf("max tokens is %d: want 0 (no bound) or more", p.MaxTokens)
+	case !(p.Temperature >= 0) || p.Temperature-p.Temperature != 0:
+		return fmt.Errorf("temperature is %g: want a number from 0 (greedy)", p.Temperature)
+	case p.TopK < 0:
+		return fmt.Errorf("top k is %d: want 0 (off) or more", p.TopK)
+	case !(p.TopP >= 0 && p.TopP <= 1):
+		return fmt.Errorf("top p is %g: want 0 (off) to 1", p.TopP)
+	case !(p.MinP >= 0 && p.MinP <= 1):
+		return fmt.Errorf("min p is %g: want 0 (off) to 1", p.MinP)
+	}
+	return nil
+}
+
+// Logprobs returns, for each row of n tokens, the n−1 log-probabilities of tokens
+// 1…n−1. Rows with a common prefix are computed as one until they part.
+func (s *Sampler) Logprobs(ctx context.Context, rows [][]int) (out [][]float32, err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			s.state.runner = nil
+			err = fmt.Errorf("panic: %v", x)
+		}
+		if err != nil {
+			out, err = nil, fmt.Errorf("logprobs: %w", err)
+		}
+	}()
+	if err := s.stale(); err != nil {
+		return nil, err
+	}
+	out = make([][]float32, len(rows))
+	var inputs [][]int
+	var asks []model.Ask
+	var at []int
+	for i, row := range rows {
+		if err := s.state.checkTokens(fmt.Sprintf("row %d", i), row); err != nil {
+			return nil, err
+		}
+		out[i] = make([]float32, len(row)-1)
+		if len(row) == 1 {
+			continue
+		}
+		for pos, id := range row[1:] {
+			asks = append(asks, model.Ask{Row: len(inputs), At: pos, Target: id})
+		}
+		inputs, at = append(inputs, row[:len(row)-1]), append(at, i)
+	}
+	return out, s.measure(ctx, inputs, asks, func(i int, lp float32) { out[at[asks[i].Row]][asks[i].At] = lp })
+}
+
+// measure computes the log-probabilities that asks ask for.
+func (s *Sampler) measure(ctx context.Context, rows [][]int, asks []model.Ask, got func(i int, lp float32)) error {
+	s.state.eval.Lock()
+	defer s.state.eval.Unlock()
+	s.state.mu.RLock()
+	defer s.state.mu.RUnlock()
+	if err := s.stale(); err != nil {
+		return err
+	}
+	if s.state.runner == nil {
+		s.state.runner = model.NewRunner(s.state.m, s.state.batchTokens, false)
+	}
+	_, err := s.state.runner.Run(ctx, rows, asks, func(i int, lp float32) float32 {
+		got(i, lp)
+		return 0
+	})
+	return err
+}

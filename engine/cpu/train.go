@@ -1,0 +1,186 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"envace/engine"
+	"envace/internal/kernel"
+	"envace/internal/model"
+)
+
+// ForwardBackward adds the gradient of loss over data to what has been gathered
+// since the last OptimStep. Rows with a common prefix go through the model as one
+// until they part. Data that makes no sense is an error and changes nothing; any
+// later error, such as a cancelled context, clears all gathered gradients.
+func (e *Engine) ForwardBackward(ctx context.Context, data []engine.Datum, loss engine.Loss) (res engine.Result, err error) {
+	if err := e.checkData(data); err != nil {
+		return engine.Result{}, fmt.Errorf("forward backward: %w", err)
+	}
+	if err := checkLoss(loss); err != nil {
+		return engine.Result{}, fmt.Errorf("forward backward: %w", err)
+	}
+	e.train.Lock()
+	defer e.train.Unlock()
+	e.state.mu.RLock()
+	defer e.state.mu.RUnlock()
+	defer func() {
+		if x := recover(); x != nil {
+			err = fmt.Errorf("panic: %v", x)
+			e.runner = model.NewRunner(e.state.m, e.o.BatchTokens, true)
+		}
+		if err != nil {
+			e.state.m.ZeroGrad()
+			res, err = engine.Result{}, fmt.Errorf("forward backward, gathered gradients are cleared: %w", err)
+		}
+	}()
+	return e.forwardBackward(ctx, data, loss)
+}
+
+func (e *Engine) forwardBackward(ctx context.Context, data []engine.Datum, loss engine.Loss) (engine.Result, error) {
+	rows, asks, res := questions(data)
+	var weight, cut float64
+	slope := func(i int, lp float32) float32 {
+		d, pos := &data[asks[i].Row], asks[i].At
+		w := float64(d.Weight[pos])
+		p := point{advantage: value(d.Advantage, pos), old: value(d.Logprobs, pos), reference: value(d.Reference, pos)}
+		t := at(loss, float64(lp), p)
+		res.Logprobs[asks[i].Row][pos] = lp
+		res.Loss += w * t.loss
+		if loss.KL != 0 || d.Reference != nil {
+			res.KL += w * t.kl
+		}
+		weight += w
+		if t.clipped {
+			cut += w
+		}
+		res.RatioMax = max(res.RatioMax, math.Abs(t.ratio-1))
+		return float32(w * t.slope)
+	}
+	var err error
+	res.TokensComputed, err = e.runner.Run(ctx, rows, asks, slope)
+	if err != nil {
+		return engine.Result{}, err
+	}
+	if weight != 0 {
+		res.ClipFraction = cut / weight
+	}
+	return res, nil
+}
+
+// questions lists the rows to compute and the weighted positions in them.
+func questions(data []engine.Datum) (rows [][]int, asks []model.Ask, res engine.Result) {
+	res.Logprobs = make([][]float32, len(data))
+	for i, d := range data {
+		rows = append(rows, d.Input)
+		res.TokensRows += len(d.Input)
+		res.Logprobs[i] = make([]float32, len(d.Input))
+		for pos, w := range d.Weight {
+			if w != 0 {
+				asks = append(asks, model.Ask{Row: i, At: pos, Target: d.Target[pos]})
+			}
+		}
+	}
+	return rows, asks, res
+}
+
+func value(x []float32, i int) float64 {
+	if x == nil {
+		return 0
+	}
+	return float64(x[i])
+}
+
+// checkData reports the first datum that cannot be computed with.
+func (e *Engine) checkData(data []engine.Datum) error {
+	if len(data) == 0 {
+		return fmt.Errorf("no data")
+	}
+	for i := range data {
+		if err := e.checkDatum(&data[i]); err != nil {
+			return fmt.Errorf("datum %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) checkDatum(d *engine.Datum) error {
+	n := len(d.Input)
+	if err := e.state.checkTokens("input", d.Input); err != nil {
+		return err
+	}
+	lengths := []struct {
+		name string
+		n    int
+		null bool
+	}{
+		{"target", len(d.Target), d.Target == nil}, {"weight", len(d.Weight), d.Weight == nil},
+		{"logprobs", len(d.Logprobs), d.Logprobs == nil}, {"advantage", len(d.Advantage), d.Advantage == nil},
+		{"reference", len(d.Reference), d.Reference == nil},
+	}
+	for _, l := range lengths {
+		if !l.null && l.n != n {
+			return fmt.Errorf("%s has length %d, input %d", l.name, l.n, n)
+		}
+	}
+	for pos, w := range d.Weight {
+		if w == 0 {
+			continue
+		}
+		if w-w != 0 {
+			return fmt.Errorf("weight %d is %g: want a finite number", pos, w)
+		}
+		if d.Target == nil {
+			return fmt.Errorf("weight %d is %g but there is no target", pos, w)
+		}
+		if t := d.Target[pos]; t < 0 || t >= e.cfg.Vocab {
+			return fmt.Errorf("target %d is token %d: the vocabulary has %d", pos, t, e.cfg.Vocab)
+		}
+	}
+	return nil
+}
+
+// OptimStep applies and clears the gathered gradient and returns its global norm
+// before clipping, which follows PyTorch: the gradient is scaled by
+// ClipNorm/(norm + 1e-6) where that is below 1. It waits for passes under way.
+func (e *Engine) OptimStep(ctx context.Context, adam engine.Adam) (norm float64, err error) {
+	if err := checkAdam(adam); err != nil {
+		return 0, fmt.Errorf("optimiser step: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	e.train.Lock()
+	defer e.train.Unlock()
+	e.state.mu.Lock()
+	defer e.state.mu.Unlock()
+	m := e.state.m
+	norm = m.GradNorm()
+	if norm-norm != 0 {
+		m.ZeroGrad()
+		return norm, fmt.Errorf("optimiser step: norm %g: %w", norm, engine.ErrNotFinite)
+	}
+	scale := 1.0
+	if adam.ClipNorm > 0 {
+		scale = min(1, adam.ClipNorm/(norm+1e-6))
+	}
+	e.step++
+	e.state.version.Add(1)
+	t := float64(e.step)
+	m.AdamW(kernel.Adam{LR: adam.LR, B1: adam.Beta1, B2: adam.Beta2, Eps: adam.Eps, Decay: adam.WeightDecay,
+		C1: 1 - math.Pow(adam.Beta1, t), C2: 1 - math.Pow(adam.Beta2, t), Grad: scale})
+	return norm, nil
+}
+
+func checkAdam(a engine.Adam) error {
+	for _, v := range []float64{a.LR, a.Eps, a.WeightDecay, a.ClipNorm} {
+		if v-v != 0 || v < 0 {
+			return fmt.Errorf("%+v: its numbers must be finite and not negative", a)
+		}
+	}
+	if !(a.Beta1 >= 0 && a.Beta1 < 1 && a.Beta2 >= 0 && a.Beta2 < 1) {
+		return fmt.Errorf("betas %g and %g: want at least 0 and below 1", a.Beta1, a.Beta2)
+	}
+	return nil
+}

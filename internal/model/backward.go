@@ -1,0 +1,167 @@
+package model
+
+import (
+	"math"
+
+	"envace/internal/kernel"
+)
+
+// backward takes dx, the gradient of the residual stream behind the last layer,
+// back through the layers of the batch that forward kept, and adds the gradients
+// of all that is trained. It stops below the lowest layer with anything trained.
+func (p *pass) backward(b *Batch, layer int) {
+	m, n, c := p.m, len(b.IDs), p.m.Config.Width
+	for l := len(m.layers) - 1; l >= m.lowest; l-- {
+		below := l > m.lowest || m.embed.G != nil
+		a := p.at(l)
+		p.mlpBack(l, n, a, below || m.layers[l].trainsAttention())
+		if below || m.layers[l].trainsAttention() {
+			p.attentionBack(l, b, a, layer, below)
+		}
+	}
+	if m.embed.G == nil {
+		return
+	}
+	// Rows in order: two rows may hold the same token.
+	for i, id := range b.IDs {
+		kernel.Add(m.embed.G[id*c:(id+1)*c], p.dx[i*c:(i+1)*c])
+	}
+}
+
+// trainsAttention tells whether anything before the middle of the layer is trained.
+func (l *layer) trainsAttention() bool {
+	for _, n := range l.linears()[:4] {
+		if n.a != nil || n.w.G != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// mlpBack turns dx from the gradient of a layer's output into that of its middle.
+func (p *pass) mlpBack(l, n int, a *acts, below bool) {
+	c, w, pool := p.m.Config, &p.m.layers[l], p.m.pool
+	p.rows(n, func(lo, hi int) {
+		kernel.RMSNormAgain(p.h[lo*c.Width:], a.rstd2[lo:], a.mid[lo*c.Width:], w.norm2.W, hi-lo, c.Width)
+		kernel.SiluMul(p.ff[lo*c.MLP:hi*c.MLP], a.gate[lo*c.MLP:hi*c.MLP], a.up[lo*c.MLP:hi*c.MLP])
+	})
+	w.dn.backward(pool, p.dff, false, p.dx, c.Width, p.ff, p.u, n)
+	p.rows(n, func(lo, hi int) {
+		lo, hi = lo*c.MLP, hi*c.MLP
+		kernel.SiluMulBack(a.gate[lo:hi], a.up[lo:hi], p.dff[lo:hi], a.gate[lo:hi], a.up[lo:hi])
+	})
+	dh := p.dh
+	if !below {
+		dh = nil
+	}
+	w.gate.backward(pool, dh, false, a.gate, c.MLP, p.h, p.u, n)
+	w.up.backward(pool, dh, true, a.up, c.MLP, p.h, p.u, n)
+	if below {
+		p.normBack(w.norm2, a.mid, a.rstd2, n)
+	}
+}
+
+// normBack takes dh back through a norm and adds it to dx.
+func (p *pass) normBack(w *Param, x, rstd []float32, n int) {
+	c := p.m.Config.Width
+	if w.G != nil {
+		clear(p.parts)
+	}
+	p.rows(n, func(lo, hi int) {
+		var dw []float32
+		if w.G != nil {
+			dw = p.parts[lo/chunk*c : (lo/chunk+1)*c]
+		}
+		dh := p.dh[lo*c : hi*c]
+		kernel.RMSNormBack(dh, dw, dh, x[lo*c:], w.W, rstd[lo:], hi-lo, c)
+		kernel.Add(p.dx[lo*c:hi*c], dh)
+	})
+	if w.G != nil {
+		sumParts(w.G, p.parts, c, 0, (n+chunk-1)/chunk)
+	}
+}
+
+// sumParts adds the parts, ld apart from offset at, to g in order.
+func sumParts(g, parts []float32, ld, at, n int) {
+	for i := range n {
+		kernel.Add(g, parts[i*ld+at:i*ld+at+len(g)])
+	}
+}
+
+// attentionBack turns dx from the gradient of a layer's middle into that of its
+// input. Without below, only what is trained in this half gets its gradient.
+func (p *pass) attentionBack(l int, b *Batch, a *acts, layer int, below bool) {
+	m, n, c := p.m, len(b.IDs), p.m.Config
+	w, pool := &m.layers[l], m.pool
+	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	ld := q + 2*kv
+	w.o.backward(pool, p.dh, false, p.dx, c.Width, a.o, p.u, n)
+	p.attendBack(b, a, l*layer)
+	p.rows(n, func(lo, hi int) {
+		p.placeBack(w, b, a, lo, hi)
+		kernel.RMSNormAgain(p.h[lo*c.Width:], a.rstd1[lo:], a.x[lo*c.Width:], w.norm1.W, hi-lo, c.Width)
+	})
+	if w.qNorm != nil && w.qNorm.G != nil {
+		sumParts(w.qNorm.G, p.dqk, 2*c.HeadDim, 0, (n+chunk-1)/chunk)
+		sumParts(w.kNorm.G, p.dqk, 2*c.HeadDim, c.HeadDim, (n+chunk-1)/chunk)
+	}
+	dh := p.dh
+	if !below {
+		dh = nil
+	}
+	w.q.backward(pool, dh, false, p.dqkv, ld, p.h, p.u, n)
+	w.k.backward(pool, dh, true, p.dqkv[q:], ld, p.h, p.u, n)
+	w.v.backward(pool, dh, true, p.dqkv[q+kv:], ld, p.h, p.u, n)
+	if below {
+		p.normBack(w.norm1, a.x, a.rstd1, n)
+	}
+}
+
+// attendBack is the backward pass of attend, from dh into dqkv. The blocks of a
+// tree add to the same keys, so they follow each other.
+func (p *pass) attendBack(b *Batch, a *acts, layer int) {
+	c, h := p.m.Config, p.m.heads
+	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	ld := q + 2*kv
+	qs, o, do := kernel.Rows{Data: a.qkv, Row: ld}, kernel.Rows{Data: a.o, Row: q}, kernel.Rows{Data: p.dh, Row: q}
+	dq := kernel.Rows{Data: p.dqkv, Row: ld}
+	dk, dv := kernel.Rows{Data: p.dqkv[q:], Row: ld}, kernel.Rows{Data: p.dqkv[q+kv:], Row: ld}
+	p.rows(len(b.IDs), func(lo, hi int) { clear(p.dqkv[lo*ld : hi*ld]) })
+	p.m.pool.Run(len(b.trees)*h.KV, func(i int) {
+		end := len(b.blocks)
+		if t := i/h.KV + 1; t < len(b.trees) {
+			end = b.trees[t]
+		}
+		for j := b.trees[i/h.KV]; j < end; j++ {
+			blk := &b.blocks[j]
+			s := p.borrow(2 * blk.Scores(h))
+			blk.AttendBack(dq, dk, dv, do, o, a.lse, qs, h, i%h.KV, layer, s[:len(s)/2], s[len(s)/2:])
+			p.giveBack(s)
+		}
+	})
+}
+
+// placeBack takes dqkv back through scaling, rotation and the norms of heads.
+func (p *pass) placeBack(w *layer, b *Batch, a *acts, lo, hi int) {
+	c := p.m.Config
+	heads, d := c.Heads+c.KVHeads, c.HeadDim
+	q, qk, ld := c.Heads*d, heads*d, (heads+c.KVHeads)*d
+	scale := float32(1 / math.Sqrt(float64(d)))
+	var dwq, dwk []float32
+	if w.qNorm != nil && w.qNorm.G != nil {
+		part := p.dqk[lo/chunk*2*d : (lo/chunk+1)*2*d]
+		clear(part)
+		dwq, dwk = part[:d], part[d:]
+	}
+	for i := lo; i < hi; i++ {
+		row := p.dqkv[i*ld : i*ld+qk]
+		kernel.Scale(row[:q], scale)
+		cos, sin := p.rope.at(b.Pos[i], d/2)
+		kernel.RopeBack(row, cos, sin, heads, d)
+		if w.qNorm != nil {
+			x, rstd := a.qk[i*qk:(i+1)*qk], a.rstdQK[i*heads:(i+1)*heads]
+			kernel.RMSNormBack(row[:q], dwq, row[:q], x[:q], w.qNorm.W, rstd, c.Heads, d)
+			kernel.RMSNormBack(row[q:], dwk, row[q:], x[q:], w.kNorm.W, rstd[c.Heads:], c.KVHeads, d)
+		}
+	}
+}

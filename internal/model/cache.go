@@ -1,0 +1,223 @@
+package model
+
+// Cache holds the keys and values of sequences as a tree of nodes: a node is a
+// run of tokens behind some prefix, and sequences that begin alike share nodes.
+// Nodes that no sequence is at the end of stay until their memory is needed, the
+// longest unused first. A Cache belongs to one goroutine.
+type Cache struct {
+	layer, size int // floats of one layer and of one node
+	kv          int
+	limit       int // nodes
+	nodes       []*node
+	free        [][]float32
+	root        node
+	tick, made  int
+}
+
+// nodeTokens is how many tokens a node can hold. Small nodes waste little at the
+// end of a sequence, large ones make attention's products large.
+const nodeTokens = 64
+
+// node is a run of up to nodeTokens tokens behind the first at tokens of parent.
+type node struct {
+	parent   *node
+	at       int
+	start    int // position of the first token
+	ids      []int
+	done     int // how many of ids are computed, or in the batch being computed
+	data     []float32
+	kv       int
+	children []*node
+	pins     int // sequences that end here
+	used     int
+	order    int
+
+	tick, from, row int // the batch row of token from, in step tick
+}
+
+// link is the first n tokens of a node, as part of a sequence.
+type link struct {
+	*node
+	n int
+}
+
+// NewCache returns a cache for about the given number of tokens.
+func NewCache(m *Model, tokens int) *Cache {
+	kv := m.Config.KVHeads * m.Config.HeadDim
+	layer := 2 * kv * nodeTokens
+	return &Cache{kv: kv, layer: layer, size: layer * m.Config.Layers, limit: max(4, (tokens+nodeTokens-1)/nodeTokens)}
+}
+
+// Tokens is how many tokens of memory the nodes take, for all that is cached.
+func (c *Cache) Tokens() int { return len(c.nodes) * nodeTokens }
+
+// Reset forgets all sequences, which must not be used any more, but not the memory.
+func (c *Cache) Reset() {
+	for _, n := range c.nodes {
+		c.free = append(c.free, n.data)
+	}
+	c.nodes = c.nodes[:0]
+	c.root = node{}
+}
+
+// put stores the key, as a column, and the value of token i.
+func (n *node) put(layer, i int, k, v []float32) {
+	data := n.data[layer : layer+2*n.kv*nodeTokens]
+	for d, x := range k {
+		data[d*nodeTokens+i] = x
+	}
+	copy(data[n.kv*nodeTokens+i*n.kv:], v)
+}
+
+func (n *node) run(count int) run {
+	return run{data: n.data, k: 0, kRow: nodeTokens, v: n.kv * nodeTokens, vRow: n.kv, start: n.start, n: count}
+}
+
+// Seq is a sequence of tokens in a cache. It keeps its nodes until Close.
+type Seq struct {
+	cache *Cache
+	links []link
+	n     int
+	work  []link // nodes with tokens to compute in this step: n is how many
+	ready bool   // all tokens are computed after this step
+	row   int    // batch row of the last token in this step
+}
+
+// Open returns the sequence of ids, at least one, which shares what the cache
+// knows of it, or nil where there is no memory for the rest; with force it takes
+// more memory than the limit.
+func (c *Cache) Open(ids []int, force bool) *Seq {
+	s := &Seq{cache: c}
+	c.tick++
+	s.links = c.match(&c.root, 0, ids, nil)
+	for _, l := range s.links {
+		l.used = c.tick
+		s.n += l.n
+	}
+	s.pin(1)
+	for _, id := range ids[s.n:] {
+		if !s.Append(id, force) {
+			s.Close()
+			return nil
+		}
+	}
+	return s
+}
+
+// match appends the longest chain of ids below the first at tokens of n to chain.
+func (c *Cache) match(n *node, at int, ids []int, chain []link) []link {
+	best, longest := chain, 0
+	for _, ch := range n.children {
+		if ch.at != at || len(ids) == 0 || ch.ids[0] != ids[0] {
+			continue
+		}
+		k := common(ch.ids, ids)
+		found := c.match(ch, k, ids[k:], append(chain[:len(chain):len(chain)], link{ch, k}))
+		total := 0
+		for _, l := range found[len(chain):] {
+			total += l.n
+		}
+		if total > longest {
+			best, longest = found, total
+		}
+	}
+	return best
+}
+
+// tail is the node in which the sequence ends.
+func (s *Seq) tail() *node {
+	if len(s.links) == 0 {
+		return &s.cache.root
+	}
+	return s.links[len(s.links)-1].node
+}
+
+func (s *Seq) pin(by int) { s.tail().pins += by }
+
+// Len is the number of tokens.
+func (s *Seq) Len() int { return s.n }
+
+// Append adds a token. It returns false where there is no memory, as Open does.
+func (s *Seq) Append(id int, force bool) bool {
+	c := s.cache
+	last := len(s.links) - 1
+	if last >= 0 {
+		if l := &s.links[last]; l.n == len(l.ids) && l.n < nodeTokens {
+			l.ids = append(l.ids, id)
+			l.n++
+			s.n++
+			return true
+		}
+	}
+	child := c.newNode(force)
+	if child == nil {
+		return false
+	}
+	child.parent, child.start = s.tail(), s.n
+	if last >= 0 {
+		child.at = s.links[last].n
+	}
+	child.ids = append(child.ids, id)
+	child.parent.children = append(child.parent.children, child)
+	s.pin(-1)
+	s.links = append(s.links, link{child, 1})
+	s.pin(1)
+	s.n++
+	return true
+}
+
+// Close lets go of the sequence. What was computed of it stays in the cache.
+func (s *Seq) Close() {
+	if s.cache == nil {
+		return
+	}
+	s.cache.tick++
+	for _, l := range s.links {
+		l.used = s.cache.tick
+	}
+	s.pin(-1)
+	s.cache, s.links = nil, nil
+}
+
+// newNode returns an empty node, for which it may evict another, or nil.
+func (c *Cache) newNode(force bool) *node {
+	if len(c.nodes) >= c.limit && !c.evict() && !force {
+		return nil
+	}
+	n := &node{kv: c.kv, used: c.tick, order: c.made}
+	c.made++
+	if last := len(c.free) - 1; last >= 0 {
+		n.data, c.free = c.free[last], c.free[:last]
+	} else {
+		n.data = make([]float32, c.size)
+	}
+	n.ids = make([]int, 0, nodeTokens)
+	c.nodes = append(c.nodes, n)
+	return n
+}
+
+// evict frees the longest unused node that nothing lies behind.
+func (c *Cache) evict() bool {
+	best := -1
+	for i, n := range c.nodes {
+		if n.pins == 0 && len(n.children) == 0 && (best < 0 || n.used < c.nodes[best].used) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	n := c.nodes[best]
+	siblings := n.parent.children
+	for i, ch := range siblings {
+		if ch == n {
+			siblings[i] = siblings[len(siblings)-1]
+			n.parent.children = siblings[:len(siblings)-1]
+			break
+		}
+	}
+	c.nodes[best] = c.nodes[len(c.nodes)-1]
+	c.nodes = c.nodes[:len(c.nodes)-1]
+	c.free = append(c.free, n.data)
+	return true
+}

@@ -1,0 +1,177 @@
+package model
+
+import "slices"
+
+// Decoder computes the next-token logits of many sequences at a time.
+type Decoder struct {
+	m     *Model
+	cache *Cache
+	pass  *pass
+	head  *head
+	batch Batch
+
+	order []*Seq
+	chain []run
+	ids   []int
+	again map[*node]int // rows of tokens computed again without being stored, see place
+}
+
+// NewDecoder returns a Decoder of m with a cache of about the given number of tokens.
+func NewDecoder(m *Model, cacheTokens int) *Decoder {
+	return &Decoder{m: m, cache: NewCache(m, cacheTokens), again: map[*node]int{}}
+}
+
+// Cache is the decoder's cache, from which its sequences come.
+func (d *Decoder) Cache() *Cache { return d.cache }
+
+// Step computes up to budget tokens of the sequences that are not computed yet,
+// the first ones first, and at least one token of each sequence that lacks no
+// more. For each sequence whose tokens are then all computed, it calls next with
+// its index and the logits of the token to follow; next must not write them, and
+// may be called at once from several goroutines. Tokens that sequences share are
+// computed once.
+func (d *Decoder) Step(seqs []*Seq, budget int, next func(i int, logits []float32)) error {
+	d.cache.tick++
+	for _, s := range seqs {
+		budget -= d.schedule(s, budget)
+	}
+	d.build(seqs)
+	if n := len(d.batch.IDs); d.pass == nil || d.pass.cap < n {
+		d.pass = newPass(d.m, max(64, n+n/2), false)
+	}
+	if d.head == nil {
+		d.head = newHead(d.m)
+	}
+	if err := d.pass.forward(&d.batch, d.cache.layer); err != nil {
+		return err
+	}
+	return d.logits(seqs, next)
+}
+
+// schedule marks the tokens of s that this step computes and returns their number.
+func (d *Decoder) schedule(s *Seq, budget int) int {
+	s.work, s.ready = s.work[:0], true
+	used := 0
+	for _, l := range s.links {
+		if l.done >= l.n {
+			continue
+		}
+		n := min(l.n-l.done, budget-used)
+		if n <= 0 {
+			s.ready = false
+			break
+		}
+		l.tick, l.from = d.cache.tick, l.done
+		l.done += n
+		used += n
+		s.work = append(s.work, link{l.node, n})
+		if l.done < l.n {
+			s.ready = false
+			break
+		}
+	}
+	return used
+}
+
+// build makes the batch: sequences in the order of the cache's tree, so that
+// those which share nodes are neighbours.
+func (d *Decoder) build(seqs []*Seq) {
+	d.order = append(d.order[:0], seqs...)
+	slices.SortStableFunc(d.order, compareLinks)
+	b := &d.batch
+	b.reset()
+	clear(d.again)
+	for _, s := range d.order {
+		if len(s.work) > 0 {
+			d.place(s)
+		}
+	}
+	// A sequence whose tokens others have computed needs its last row all the same.
+	for _, s := range d.order {
+		if s.ready {
+			s.row = d.last(s)
+		}
+	}
+}
+
+func compareLinks(a, b *Seq) int {
+	for i := range min(len(a.links), len(b.links)) {
+		if x, y := a.links[i], b.links[i]; x.node != y.node {
+			return x.order - y.order
+		} else if x.n != y.n {
+			return y.n - x.n
+		}
+	}
+	return len(a.links) - len(b.links)
+}
+
+// place appends the rows of the tokens of s that are to be computed.
+func (d *Decoder) place(s *Seq) {
+	b := &d.batch
+	first := s.work[0]
+	start := first.start + first.from
+	d.ids = d.ids[:0]
+	for _, w := range s.work {
+		w.row = len(b.IDs) + len(d.ids)
+		for i := range w.n {
+			d.ids = append(d.ids, w.ids[w.from+i])
+			b.Targets = append(b.Targets, slot{w.node, w.from + i})
+		}
+	}
+	b.add(d.ids, start, d.runs(s))
+}
+
+// runs is the chain of all nodes of s.
+func (d *Decoder) runs(s *Seq) []run {
+	d.chain = d.chain[:0]
+	for _, l := range s.links {
+		d.chain = append(d.chain, l.run(l.n))
+	}
+	return d.chain
+}
+
+// last returns the batch row of the last token of s, which it appends where the
+// token was computed in an earlier step: its key and value are there, its logits
+// are not.
+func (d *Decoder) last(s *Seq) int {
+	l := s.links[len(s.links)-1]
+	if l.tick == d.cache.tick && l.n-1 >= l.from && l.n <= l.done {
+		return l.row + l.n - 1 - l.from
+	}
+	if row, ok := d.again[l.node]; ok && d.batch.Pos[row] == s.n-1 {
+		return row
+	}
+	row := len(d.batch.IDs)
+	d.again[l.node] = row
+	d.batch.Targets = append(d.batch.Targets, slot{l.node, -1})
+	d.ids = append(d.ids[:0], l.ids[l.n-1])
+	d.batch.add(d.ids, s.n-1, d.runs(s))
+	return row
+}
+
+// logits computes those of the ready sequences.
+func (d *Decoder) logits(seqs []*Seq, next func(i int, logits []float32)) error {
+	x, c := d.pass.at(0).x, d.m.Config
+	var rows []int
+	for _, s := range seqs {
+		if s.ready {
+			rows = append(rows, s.row)
+		}
+	}
+	slices.Sort(rows)
+	rows = slices.Compact(rows)
+	for len(rows) > 0 {
+		some := rows[:min(len(rows), d.m.headRows())]
+		rows = rows[len(some):]
+		d.head.rows(len(some), func(i int) []float32 { return x[some[i]*c.Width : (some[i]+1)*c.Width] })
+		d.m.pool.Run(len(seqs), func(i int) {
+			if !seqs[i].ready {
+				return
+			}
+			if at, ok := slices.BinarySearch(some, seqs[i].row); ok {
+				next(i, d.head.logits[at*c.Vocab:(at+1)*c.Vocab])
+			}
+		})
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package model
+
+import (
+	"math"
+
+	"envace/internal/kernel"
+)
+
+// Moments makes the moments of AdamW, zero, where there are none yet.
+func (p *Param) Moments() {
+	if p.M == nil {
+		p.M, p.V = make([]float32, len(p.W)), make([]float32, len(p.W))
+	}
+}
+
+// part is how many numbers one task of an optimiser stage takes. It is fixed, as
+// the order of the norm's sum depends on it.
+const part = 1 << 14
+
+// parts runs f over the parts of the parameters.
+func (m *Model) parts(params []*Param, f func(i int, p *Param, lo, hi int)) int {
+	type piece struct {
+		p  *Param
+		lo int
+	}
+	var list []piece
+	for _, p := range params {
+		for lo := 0; lo < len(p.W); lo += part {
+			list = append(list, piece{p, lo})
+		}
+	}
+	m.pool.Run(len(list), func(i int) {
+		p, lo := list[i].p, list[i].lo
+		f(i, p, lo, min(lo+part, len(p.W)))
+	})
+	return len(list)
+}
+
+// GradNorm is the Euclidean norm of all gradients together.
+func (m *Model) GradNorm() float64 {
+	params := m.Trained()
+	total := 0
+	for _, p := range params {
+		total += (len(p.W) + part - 1) / part
+	}
+	sums := make([]float64, total)
+	m.parts(params, func(i int, p *Param, lo, hi int) { sums[i] = kernel.SumSquares(p.G[lo:hi]) })
+	var s float64
+	for _, v := range sums {
+		s += v
+	}
+	return math.Sqrt(s)
+}
+
+// ZeroGrad clears all gradients.
+func (m *Model) ZeroGrad() {
+	for _, p := range m.Trained() {
+		clear(p.G)
+	}
+}
+
+// AdamW moves everything trained by one step, clears the gradients and packs
+// anew. The moments are made at the first step.
+func (m *Model) AdamW(a kernel.Adam) {
+	params := m.Trained()
+	base := false
+	for _, p := range params {
+		p.Moments()
+	}
+	for _, p := range m.params {
+		base = base || p.G != nil
+	}
+	m.parts(params, func(_ int, p *Param, lo, hi int) {
+		kernel.AdamW(p.W[lo:hi], p.G[lo:hi], p.M[lo:hi], p.V[lo:hi], a)
+		clear(p.G[lo:hi])
+	})
+	if base {
+		m.Repack()
+	}
+}

@@ -1,0 +1,106 @@
+package model
+
+import (
+	"context"
+	"slices"
+)
+
+// Ask wants the log-probability of Target after position At of row Row.
+type Ask struct{ Row, At, Target int }
+
+// Runner takes rows of tokens through a model: their log-probabilities, and the
+// gradients that start from these. It keeps its memory, and serves one call at a time.
+type Runner struct {
+	m      *Model
+	budget int
+	train  bool
+	pass   *pass
+	head   *head
+	forest Forest
+	asks   []Entry
+	order  []int
+}
+
+// NewRunner returns a Runner of m that holds the activations of up to budget
+// tokens at once, or of one row where that is longer. With train set it can go
+// backward.
+func NewRunner(m *Model, budget int, train bool) *Runner {
+	return &Runner{m: m, budget: budget, train: train}
+}
+
+// Run computes the log-probability of every ask and hands it to slope, the
+// derivative of a loss by it, in an order that depends on the rows alone. A
+// training Runner adds the gradients of that loss to the model's. Rows share the
+// prefixes they have in common. It returns how many tokens were computed. An error
+// leaves the gradients as they are in the middle of the work.
+func (r *Runner) Run(ctx context.Context, rows [][]int, asks []Ask, slope Slope) (computed int, err error) {
+	byRow := make([][]int, len(rows))
+	for i, a := range asks {
+		byRow[a.Row] = append(byRow[a.Row], i)
+	}
+	for _, sorted := range Cut(rows, r.budget) {
+		if err := ctx.Err(); err != nil {
+			return computed, err
+		}
+		if err := r.some(rows, sorted, asks, byRow, slope); err != nil {
+			return computed, err
+		}
+		computed += len(r.forest.IDs)
+	}
+	return computed, nil
+}
+
+// some runs the rows of one cut.
+func (r *Runner) some(rows [][]int, sorted []int, asks []Ask, byRow [][]int, slope Slope) error {
+	longest := 0
+	for _, i := range sorted {
+		longest += len(rows[i])
+	}
+	r.fit(min(longest, max(r.budget, len(rows[sorted[0]]))))
+	r.forest.fill(rows, sorted, r.pass.keys)
+	r.entries(asks, byRow)
+	if err := r.pass.forward(&r.forest.Batch, r.pass.stride); err != nil {
+		return err
+	}
+	var dx []float32
+	if r.train {
+		dx = r.pass.dx[:len(r.forest.IDs)*r.m.Config.Width]
+		clear(dx)
+	}
+	last := r.pass.after(len(r.m.layers) - 1)
+	if err := r.head.run(last, dx, r.asks, func(i int, lp float32) float32 { return slope(r.order[i], lp) }); err != nil {
+		return err
+	}
+	if r.train {
+		r.pass.backward(&r.forest.Batch, r.pass.stride)
+	}
+	return nil
+}
+
+// fit makes sure that n tokens have room.
+func (r *Runner) fit(n int) {
+	if r.head == nil {
+		r.head = newHead(r.m)
+	}
+	if r.pass == nil || r.pass.cap < n {
+		r.pass = nil
+		r.pass = newPass(r.m, max(n, min(n+n/4, r.budget)), r.train)
+	}
+}
+
+// entries lists the asks of the forest's rows by batch row.
+func (r *Runner) entries(asks []Ask, byRow [][]int) {
+	r.order = r.order[:0]
+	node := map[int]int{}
+	for i, row := range r.forest.Rows {
+		for _, a := range byRow[row] {
+			node[a] = r.forest.Paths[i][asks[a].At]
+			r.order = append(r.order, a)
+		}
+	}
+	slices.SortStableFunc(r.order, func(a, b int) int { return node[a] - node[b] })
+	r.asks = r.asks[:0]
+	for _, a := range r.order {
+		r.asks = append(r.asks, Entry{node[a], asks[a].Target})
+	}
+}
