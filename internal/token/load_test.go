@@ -159,9 +159,6 @@ func TestRoundTripSpecial(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(plainFile))
-	for _, k := range smallKinds(f) {
-		f.Add([]byte(k.File))
-	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tok, err := Parse(data)
 		if err != nil {
