@@ -72,8 +72,14 @@ type Item struct {
 	Why     string          `json:"why,omitempty"`
 }
 
-// Success reports whether every decided item of ep passed.
-func Success(ep *rollout.Episode) bool { return ep.Reward > 1-1e-9 }
+// Success reports whether ep did what its task asks: as its metric "success" says
+// where a true world has set one, else whether every decided item passed.
+func Success(ep *rollout.Episode) bool {
+	if v, ok := ep.Metrics["success"]; ok {
+		return v > 0
+	}
+	return ep.Reward > 1-1e-9
+}
 
 // NewEpisode records ep. text decodes sampled tokens and may be nil.
 func NewEpisode(stage string, step int, l Labels, ep *rollout.Episode, text func([]int) string) Episode {

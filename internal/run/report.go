@@ -1,7 +1,9 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -130,16 +132,23 @@ func (d *Dir) WriteReport(r Report) error {
 	return WritePage(d.Path, r)
 }
 
-// ReadReport reads report.json of the run in dir. It is ErrNoRun if there is
-// none.
+// ReadReport reads report.json of the run in dir. It is ErrNoReport if the run
+// has not ended, and ErrNoRun if dir holds no run.
 func ReadReport(dir string) (Report, error) {
 	var r Report
-	path := filepath.Join(dir, ReportFile)
-	if _, err := os.Stat(path); err != nil {
-		return r, fmt.Errorf("read report: %w: %s holds no %s", ErrNoRun, dir, ReportFile)
-	}
-	if err := readJSON(path, &r); err != nil {
+	err := readJSON(filepath.Join(dir, ReportFile), &r)
+	switch {
+	case err == nil:
+		return r, nil
+	case !errors.Is(err, fs.ErrNotExist):
 		return r, fmt.Errorf("read report: %w", err)
+	case exists(filepath.Join(dir, ConfigFile)):
+		return r, fmt.Errorf("read report of %s: %w", dir, ErrNoReport)
 	}
-	return r, nil
+	return r, fmt.Errorf("read report of %s: %w: it holds neither %s nor %s", dir, ErrNoRun, ConfigFile, ReportFile)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

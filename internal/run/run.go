@@ -39,6 +39,7 @@ const (
 var (
 	ErrNotEmpty = errors.New("the run folder is not empty")
 	ErrNoRun    = errors.New("not a run folder")
+	ErrNoReport = errors.New("the run has no report yet")
 	ErrReadOnly = errors.New("the run folder cannot be written")
 	ErrSpace    = errors.New("too little disk is free")
 )
@@ -76,7 +77,7 @@ func Create(dir string, need int64) (*Dir, error) {
 // OpenExisting opens the folder of a run to go on with it, with the checks of
 // Create. It is ErrNoRun if dir holds no run. Truncate comes next.
 func OpenExisting(dir string, need int64) (*Dir, error) {
-	if _, err := os.Stat(filepath.Join(dir, ConfigFile)); err != nil {
+	if !exists(filepath.Join(dir, ConfigFile)) {
 		return nil, fmt.Errorf("open run folder %s: %w: it holds no %s", dir, ErrNoRun, ConfigFile)
 	}
 	return open(dir, need)

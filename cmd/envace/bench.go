@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"envace/workbench"
+)
+
+// benchOptions is the command line of envace bench workbench.
+type benchOptions struct {
+	Model   string   // folder or GGUF
+	Domains []string // at least one
+	N       int      // tasks of each domain
+	Seed    uint64
+	Threads int // 0 is every core
+	JSON    bool
+
+	Stdout, Stderr io.Writer
+}
+
+func benchCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "bench",
+		Short:   "Score a model on a benchmark",
+		Example: "  envace bench workbench --model runs/first/checkpoints/step-60",
+		Args:    args(noSuchCommand),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(workbenchCommand())
+	return cmd
+}
+
+func workbenchCommand() *cobra.Command {
+	o := benchOptions{}
+	cmd := &cobra.Command{
+		Use:   "workbench",
+		Short: "Score a model on the executable example worlds",
+		Long: fmt.Sprintf(`Play tasks of the workbench with real tools, greedily, and score the final state
+and the replies. Domains for training: %s.
+Held out: %s.`, strings.Join(workbench.Train(), ", "), strings.Join(workbench.HeldOut(), ", ")),
+		Example: `  envace bench workbench --model runs/first/checkpoints/step-60
+  envace bench workbench --model models/qwen3 --domains orders,bank --n 50 --json`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required("model", o.Model); err != nil {
+				return err
+			}
+			if err := o.check(); err != nil {
+				return err
+			}
+			o.Stdout, o.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return runBench(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Model, "model", "", "`folder` of Hugging Face files (a checkpoint is one), or a GGUF file")
+	f.StringSliceVar(&o.Domains, "domains", allDomains(), "domains to play")
+	f.IntVar(&o.N, "n", 100, "tasks of each domain")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the tasks")
+	f.IntVar(&o.Threads, "threads", 0, "processor threads (0: every core)")
+	f.BoolVar(&o.JSON, "json", false, "print JSON, an object a domain and one for all")
+	return cmd
+}
+
+func allDomains() []string { return append(workbench.Train(), workbench.HeldOut()...) }
+
+func (o benchOptions) check() error {
+	if o.N < 1 {
+		return usageError{fmt.Errorf("--n is %d: want at least 1", o.N)}
+	}
+	if len(o.Domains) == 0 {
+		return usageError{fmt.Errorf("--domains names none of %s", strings.Join(allDomains(), ", "))}
+	}
+	for _, d := range o.Domains {
+		if !slices.Contains(allDomains(), d) {
+			return usageError{fmt.Errorf("--domains: no domain is called %q (there are %s)", d, strings.Join(allDomains(), ", "))}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"envace/internal/run"
+)
+
+// hints says what can be done about an error. Packages say what is wrong; only
+// here is it known which flags there are.
+func hints(err error) []string {
+	var own hinted
+	switch {
+	case errors.As(err, &own):
+		return []string{own.hint}
+	case errors.Is(err, run.ErrNotEmpty):
+		return []string{"give another folder as --out, or go on with the run in it with --resume"}
+	case errors.Is(err, run.ErrNoRun):
+		return []string{"give the folder that an earlier envace train had as --out"}
+	case errors.Is(err, run.ErrNoReport):
+		return []string{"the report is written when the run ends: go on with envace train --resume"}
+	case errors.Is(err, run.ErrReadOnly):
+		return []string{"give a folder as --out that you may write"}
+	case errors.Is(err, run.ErrSpace):
+		return []string{"free some space, or give a folder on another disk as --out"}
+	case errors.Is(err, context.Canceled):
+		return []string{"what was saved is kept; a training run goes on with --resume"}
+	}
+	return nil
+}
+
+// hinted is an error with advice of its own.
+type hinted struct {
+	error
+	hint string
+}
+
+// Unwrap returns the error without the advice.
+func (h hinted) Unwrap() error { return h.error }

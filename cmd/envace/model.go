@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"envace/internal/run"
+	"envace/internal/weights"
+	"envace/render"
+)
+
+func modelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "model PATH",
+		Short: "Tell what is in a model folder or GGUF file",
+		Long: `Tell what is in a model: architecture and sizes, the types its numbers are stored
+in, its tokenizer and chat template, and the memory that sampling and training
+would take. PATH is a folder of Hugging Face files, a checkpoint, or a GGUF file.`,
+		Example: `  envace model models/qwen3
+  envace model smollm2-135m-instruct.Q4_1.gguf
+  envace model runs/first/checkpoints/step-60`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			m, err := weights.Open(given[0])
+			if err != nil {
+				return err
+			}
+			defer m.Close()
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			describeShape(w, m)
+			describeStorage(w, m)
+			describeChat(w, m)
+			describeMemory(w, m.Config)
+			return w.Flush()
+		},
+	}
+}
+
+func describeShape(w io.Writer, m *weights.Model) {
+	c := m.Config
+	fmt.Fprintf(w, "model\t%s\n", m.Path)
+	fmt.Fprintf(w, "architecture\t%s\n", c.Arch)
+	fmt.Fprintf(w, "parameters\t%d\n", c.Params())
+	fmt.Fprintf(w, "layers\t%d of width %d, inner width %d\n", c.Layers, c.Width, c.MLP)
+	fmt.Fprintf(w, "heads\t%d of %d channels, %d for keys and values\n", c.Heads, c.HeadDim, c.KVHeads)
+	output := "its own matrix"
+	if c.Tied {
+		output = "the embedding"
+	}
+	fmt.Fprintf(w, "vocabulary\t%d, output by %s\n", c.Vocab, output)
+	fmt.Fprintf(w, "context\t%d tokens\n", c.Context)
+	rope := fmt.Sprintf("rotary, base %g", c.RopeTheta)
+	if c.RopeScaling != nil {
+		rope += fmt.Sprintf(", stretched %g times", c.RopeScaling.Factor)
+	}
+	fmt.Fprintf(w, "positions\t%s\n", rope)
+}
+
+// describeStorage tells how the numbers are stored, the largest share first.
+func describeStorage(w io.Writer, m *weights.Model) {
+	type share struct {
+		name            string
+		tensors, params int
+		bytes           int64
+	}
+	by := map[string]share{}
+	for _, t := range m.Infos() {
+		s := by[t.Type]
+		by[t.Type] = share{t.Type, s.tensors + 1, s.params + t.Len(), s.bytes + t.Bytes}
+	}
+	shares := slices.SortedFunc(maps.Values(by), func(a, b share) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.name, b.name))
+	})
+	for i, s := range shares {
+		label := ""
+		if i == 0 {
+			label = "stored as"
+		}
+		fmt.Fprintf(w, "%s\t%s: %d tensors, %d numbers, %s\n", label, s.name, s.tensors, s.params, run.Bytes(s.bytes))
+	}
+}
+
+// describeChat tells of the tokenizer and template; a model may lack either and
+// still have weights worth looking at.
+func describeChat(w io.Writer, m *weights.Model) {
+	c, err := render.Open(m, render.Config{})
+	if err != nil {
+		fmt.Fprintf(w, "chat\tnone: %s\n", err)
+		return
+	}
+	fmt.Fprintf(w, "tokenizer\t%d tokens\n", c.Tokenizer().Size())
+	var stop []string
+	for _, id := range c.Stop() {
+		stop = append(stop, fmt.Sprintf("%s (%d)", c.Tokenizer().Token(id), id))
+	}
+	fmt.Fprintf(w, "messages end with\t%s\n", strings.Join(stop, ", "))
+	fmt.Fprintf(w, "chat templates\t%s\n", strings.Join(slices.Sorted(maps.Keys(m.Text.Templates)), ", "))
+	for _, note := range c.Notes() {
+		fmt.Fprintf(w, "\t%s\n", note)
+	}
+}
+
+func describeMemory(w io.Writer, c weights.Config) {
+	const rank, tokens = 16, 1000
+	e := estimate(c, rank)
+	label := "memory, about"
+	for _, row := range []struct {
+		name       string
+		fixed, per int64
+	}{
+		{"sampling", e.weights, e.cache}, {fmt.Sprintf("LoRA of rank %d", rank), e.weights + e.adapter, e.row}, {"full training", e.full, e.row},
+	} {
+		fmt.Fprintf(w, "%s\t%s: %s, and %s for each 1000 tokens held at once\n", label, row.name, run.Bytes(row.fixed), run.Bytes(row.per*tokens))
+		label = ""
+	}
+}
+
+// needs is the memory of a model in bytes; cache and row are for one token.
+type needs struct{ weights, adapter, full, cache, row int64 }
+
+// estimate counts float32 numbers: the weights and, for the matrices, the copy
+// that products read; gradients and two moments of what is trained; keys and
+// values of a token; the activations that going backward wants of a token.
+func estimate(c weights.Config, rank int) needs {
+	const float, trained = 4, 3 // bytes; gradient and two moments
+	var all, matrices, adapter int64
+	for _, t := range c.Tensors() {
+		all += int64(t.Len())
+		if len(t.Shape) < 2 {
+			continue
+		}
+		if output := t.Name == "lm_head.weight" || c.Tied && t.Name == "model.embed_tokens.weight"; output || strings.HasPrefix(t.Name, "model.layers.") {
+			matrices += int64(t.Len())
+		}
+		if strings.HasPrefix(t.Name, "model.layers.") {
+			adapter += int64(rank * (t.Shape[0] + t.Shape[1]))
+		}
+	}
+	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	row := 2*c.Width + 2*q + 3*kv + 2*c.MLP
+	if c.Arch == weights.Qwen3 {
+		row += q + kv
+	}
+	return needs{
+		weights: float * (all + matrices),
+		adapter: float * adapter * (1 + trained),
+		full:    float * (all*(1+trained) + matrices),
+		cache:   float * int64(2*kv*c.Layers),
+		row:     float * int64(row*c.Layers),
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"envace/recipes"
+)
+
+// trainOptions is the command line of envace train.
+type trainOptions struct {
+	Recipe     string   // name of a built-in recipe
+	Config     string   // config.json of an earlier run, instead of a recipe
+	Set        []string // key=value, over the recipe
+	Model      string   // folder or GGUF; "" is what the recipe says
+	Data       string   // JSONL of dialogues; "" is what the recipe says
+	Checklists string   // JSONL of their checklists
+	FewShot    string   // records that REHEARSE is shown; "" is what the recipe says
+	With       []string // baselines outside the default time
+	Out        string
+	Resume     bool
+	Seed       uint64
+	SeedGiven  bool
+	Threads    int // 0 is every core
+	LoRA       int // rank; 0 trains all weights
+	SkipBad    bool
+
+	Stdout, Stderr io.Writer
+}
+
+func trainCommand() *cobra.Command {
+	var o trainOptions
+	cmd := &cobra.Command{
+		Use:   "train",
+		Short: "Train a model by a recipe",
+		Long: `Train a model by a recipe: fine-tune both roles on the experts' episodes, then
+improve the policy on episodes that it imagines from end to end. The run folder
+holds the settings, metrics, every episode, checkpoints and a report.
+
+Flags go before --set, --set before the recipe. A run that was interrupted goes
+on with --resume and ends with the same files.`,
+		Example: `  envace train --recipe quickstart --out runs/first
+  envace train --recipe quickstart --out runs/short --set rl.steps=10 --seed 2
+  envace train --recipe quickstart --out runs/first --resume
+  envace train --model models/qwen3 --data tasks.jsonl --lora 16 --out runs/mine
+  envace train --config runs/first/config.json --out runs/again`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := required("out", o.Out); err != nil {
+				return err
+			}
+			o.SeedGiven = cmd.Flags().Changed("seed")
+			o.Stdout, o.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return runTrain(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Recipe, "recipe", "quickstart", "`name` of a built-in recipe: "+strings.Join(recipes.Names(), ", "))
+	f.StringVar(&o.Config, "config", "", "settings of an earlier run, instead of a recipe: the `file` config.json")
+	f.StringArrayVar(&o.Set, "set", nil, "override a setting of the recipe, such as rl.steps=20, by `key=value` (repeatable)")
+	f.StringVar(&o.Model, "model", "", "model to start from: a `folder` of Hugging Face files, or a GGUF file")
+	f.StringVar(&o.Data, "data", "", "dialogues to learn from, a JSONL `file`, instead of the workbench")
+	f.StringVar(&o.Checklists, "checklists", "", "checklists of the dialogues, a JSONL `file`")
+	f.StringVar(&o.FewShot, "few-shot", "", "`which` recorded calls of a task REHEARSE is shown: none, past (up to the user turn under way) or all")
+	f.StringSliceVar(&o.With, "with", nil, "`baselines` to train too: sft-more, real")
+	f.BoolVar(&o.SkipBad, "skip-bad", false, "leave out rows of --data that cannot be read, instead of stopping")
+	f.StringVar(&o.Out, "out", "", "run `folder`, new or empty")
+	f.BoolVar(&o.Resume, "resume", false, "go on with the run in --out from its last checkpoint")
+	f.Uint64Var(&o.Seed, "seed", 0, "`number` that the run draws from, instead of the recipe's")
+	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
+	f.IntVar(&o.LoRA, "lora", 0, "train a low-rank adapter of this `rank`, not all weights")
+	return cmd
+}
