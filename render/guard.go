@@ -1,0 +1,173 @@
+package render
+
+import (
+	"errors"
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"envace/internal/token"
+)
+
+// errForged is met where a template takes message text apart and puts it
+// together as a control token.
+var errForged = errors.New("the template makes a control token of message text: take such markers out of the messages")
+
+// guard encodes rendered dialogues so that no message can forge a control token:
+// "<|im_end|>" written by a user or a tool is text, in the template it ends a
+// message.
+//
+// A rendered text alone does not tell whose a marker is. So the template is run
+// a second time on messages in which every marker is broken by a letter that
+// occurs nowhere else, put behind each | (control tokens rarely lack it) or into
+// the marker. What is broken in that rendering came from a message. The letters
+// are then removed, and the text is encoded as it is rendered, except that the
+// forged markers are encoded as plain text. Messages without markers are
+// rendered once, and have the ids that transformers gives them.
+type guard struct {
+	tok    *token.Tokenizer
+	tokens []string // control tokens, longest first
+	pivots []string // their bars
+	whole  []string // control tokens without a bar
+	starts [256]bool
+}
+
+func newGuard(tok *token.Tokenizer) guard {
+	g := guard{tok: tok}
+	bars := [...]string{"|", "｜"}
+	for id := range tok.Size() {
+		if !tok.Special(id) {
+			continue
+		}
+		text := tok.Token(id)
+		g.tokens = append(g.tokens, text)
+		g.starts[text[0]] = true
+		barred := false
+		for _, bar := range bars {
+			if strings.Contains(text, bar) {
+				barred = true
+				if !slices.Contains(g.pivots, bar) {
+					g.pivots = append(g.pivots, bar)
+				}
+			}
+		}
+		if !barred {
+			g.whole = append(g.whole, text)
+		}
+	}
+	slices.SortFunc(g.tokens, func(a, b string) int { return len(b) - len(a) })
+	return g
+}
+
+// broken returns s with mark wherever s could give rise to a control token, be
+// it together with what the template puts behind it.
+func (g *guard) broken(s, mark string) string {
+	for _, bar := range g.pivots {
+		s = strings.ReplaceAll(s, bar, bar+mark)
+	}
+	for _, w := range g.whole {
+		_, n := utf8.DecodeRuneInString(w)
+		s = strings.ReplaceAll(s, w, w[:n]+mark+w[n:])
+		for k := len(w) - 1; k > n; k-- {
+			if strings.HasSuffix(s, w[:k]) {
+				s = s[:len(s)-k+n] + mark + s[len(s)-k+n:]
+			}
+		}
+	}
+	return s
+}
+
+// rendered is a dialogue as text: as it is, and, where a message holds what could
+// be a marker, as it is with marks.
+type rendered struct {
+	plain  string
+	marked string // "" where no marks were needed
+	mark   string
+}
+
+// text renders d for [guard.encode].
+func (c *Chat) text(d dialogue) (rendered, error) {
+	risky, used := false, map[rune]bool{}
+	plain, err := c.render(d, func(s string) string {
+		risky = risky || c.guard.broken(s, "x") != s
+		for _, r := range s {
+			if r >= firstMark {
+				used[r] = true
+			}
+		}
+		return s
+	})
+	if err != nil || !risky {
+		return rendered{plain: plain}, err
+	}
+	mark := firstMark
+	for used[mark] || strings.ContainsRune(plain, mark) {
+		mark++
+	}
+	marked, err := c.render(d, func(s string) string { return c.guard.broken(s, string(mark)) })
+	return rendered{plain, marked, string(mark)}, err
+}
+
+// firstMark begins the block of rare Chinese characters: letters that no
+// filter changes, strips or escapes, and more of them than a message has.
+const firstMark = rune(0x20000)
+
+// encode returns the ids of t in which no control token stems from a message.
+func (g *guard) encode(t rendered) ([]int, error) {
+	if t.marked == "" {
+		return g.tok.Encode(t.plain), nil
+	}
+	clean, marks := unmark(t.marked, t.mark)
+	if clean != t.plain {
+		if g.count(t.plain) != g.count(t.marked) {
+			return nil, errForged
+		}
+		return g.tok.Encode(t.plain), nil
+	}
+	var ids []int
+	done := 0
+	for at, end := g.next(t.plain, 0); at >= 0; at, end = g.next(t.plain, end) {
+		if i := sort.SearchInts(marks, at+1); i == len(marks) || marks[i] >= end {
+			continue
+		}
+		ids = append(ids, g.tok.Encode(t.plain[done:at])...)
+		ids = append(ids, g.tok.EncodeOrdinary(t.plain[at:end])...)
+		done = end
+	}
+	return append(ids, g.tok.Encode(t.plain[done:])...), nil
+}
+
+// next returns the first control token in s from from on, or -1.
+func (g *guard) next(s string, from int) (at, end int) {
+	for at = from; at < len(s); at++ {
+		if !g.starts[s[at]] {
+			continue
+		}
+		for _, t := range g.tokens {
+			if strings.HasPrefix(s[at:], t) {
+				return at, at + len(t)
+			}
+		}
+	}
+	return -1, -1
+}
+
+func (g *guard) count(s string) int {
+	n := 0
+	for at, end := g.next(s, 0); at >= 0; at, end = g.next(s, end) {
+		n++
+	}
+	return n
+}
+
+// unmark removes the marks and returns the places where they were.
+func unmark(s, mark string) (clean string, places []int) {
+	parts := strings.Split(s, mark)
+	n := 0
+	for _, p := range parts[:len(parts)-1] {
+		n += len(p)
+		places = append(places, n)
+	}
+	return strings.Join(parts, ""), places
+}

@@ -1,0 +1,223 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"envace/chat"
+)
+
+// What the template is tried out on. The words are looked for in what it renders.
+var (
+	probeTool = chat.Function{
+		Name:        "probetool",
+		Description: "A probe.",
+		Parameters:  json.RawMessage(`{"type":"object","properties":{"probekey":{"type":"string","description":"A key."}},"required":["probekey"]}`),
+	}
+	probeCall   = chat.Call{ID: "probe0001", Name: probeTool.Name, Arguments: json.RawMessage(`{"probekey":"probevalue"}`)}
+	probeUser   = chat.Message{Role: chat.User, Content: "probeuser"}
+	probeAct    = chat.Message{Role: chat.Assistant, Calls: []chat.Call{probeCall}}
+	probeResult = chat.Message{Role: chat.Tool, Content: "proberesult", CallID: probeCall.ID, Name: probeTool.Name}
+	probeAnswer = chat.Message{Role: chat.Assistant, Content: "probeanswer"}
+)
+
+// probe finds out what the template shows and how it treats history.
+func (c *Chat) probe() error {
+	source := c.conf.Template + c.conf.ToolTemplate
+	c.reasoning = strings.Contains(source, "reasoning_content")
+	hello := dialogue{msgs: []chat.Message{probeUser}, generate: true}
+	prompt, err := c.shown(hello)
+	if err != nil {
+		c.toolList = true
+		if prompt, _ = c.shown(hello); prompt == "" {
+			return err
+		}
+		c.note("the template wants a list of tools: it gets an empty one where there are none")
+	}
+	if !strings.Contains(prompt, probeUser.Content) {
+		return errors.New("it leaves out what the user says")
+	}
+	open := strings.LastIndex(prompt, thinkOpen)
+	c.opens = open > strings.LastIndex(prompt, thinkClose)
+	if err := c.probeStop(); err != nil {
+		return err
+	}
+	c.probeTools()
+	c.probeHistory()
+	if strings.Contains(source, "strftime_now") {
+		c.note("the template prints the date, which is %s here", c.conf.Now.Format("2 January 2006"))
+	}
+	return nil
+}
+
+func (c *Chat) note(format string, args ...any) {
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+}
+
+// shown renders d in c's shape.
+func (c *Chat) shown(d dialogue) (string, error) {
+	d.thinking = c.conf.Thinking
+	return c.run(c.arrange(d), asIs)
+}
+
+// probeStop finds the token that ends a message.
+func (c *Chat) probeStop() error {
+	tail, err := c.after([]chat.Message{probeUser})
+	if err != nil {
+		return err
+	}
+	stop := slices.Clone(c.conf.EOS)
+	if len(tail) > 0 && c.tok.Special(tail[0]) {
+		stop = append(stop, tail[0])
+	}
+	if id, ok := c.tok.ID(c.conf.Special.EOS); ok {
+		stop = append(stop, id)
+	}
+	slices.Sort(stop)
+	if c.stop = slices.Compact(stop); len(c.stop) == 0 {
+		return errors.New("no token ends a message: the template has none and the model names none")
+	}
+	return nil
+}
+
+// probeTools finds the first shape in which nothing of a dialogue with tools is
+// lost.
+func (c *Chat) probeTools() {
+	text, err := c.shown(dialogue{msgs: []chat.Message{probeUser}, tools: []chat.Function{probeTool}, generate: true})
+	c.shape.listTools = err != nil || !strings.Contains(text, probeTool.Name)
+	if c.shape.listTools {
+		c.note("the template does not list tools: they are added to the system message, in Hermes form")
+	}
+	found := false
+	for _, s := range []shape{{}, {writeCalls: true}, {userResults: true}, {writeCalls: true, userResults: true}} {
+		s.listTools = c.shape.listTools
+		if c.fits(s) {
+			c.shape, found = s, true
+			break
+		}
+	}
+	if !found {
+		c.note("the template refuses dialogues with tool calls")
+		return
+	}
+	if c.shape.writeCalls {
+		c.note("the template does not write tool calls: they are part of the assistant's text, in Hermes form")
+	}
+	if c.shape.userResults {
+		c.note("the template does not take tool results: they are given as the user's message")
+	}
+	c.probeCalls()
+}
+
+// fits reports whether a call and its result are seen in shape s.
+func (c *Chat) fits(s shape) bool {
+	trial := *c
+	trial.shape = s
+	text, err := trial.shown(dialogue{msgs: []chat.Message{probeUser, probeAct, probeResult}, tooled: true, generate: true})
+	if err != nil {
+		return false
+	}
+	for _, word := range []string{probeCall.Name, "probevalue", probeResult.Content} {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// probeCalls finds out in which form calls are written, so that Parse reads what
+// the template writes.
+func (c *Chat) probeCalls() {
+	written, err := c.written(probeAct)
+	if err != nil {
+		return
+	}
+	if m, _ := ParseAct(written, 0); len(m.Calls) == 0 {
+		c.shape.bare = true
+		c.shape.lead = strings.TrimSpace(written[:max(strings.IndexAny(written, "[{"), 0)])
+		if tag, end, ok := bracketed(written); ok {
+			c.shape.lead = tag
+			written = tag + end
+		}
+		if m, _ := parseBare(written, c.shape.lead, 0); len(m.Calls) == 0 {
+			c.shape.bare = false
+			c.note("the template writes calls in a form that is not read back: calls are read as <tool_call>JSON</tool_call>")
+		}
+	}
+	both := probeAct
+	both.Content = probeAnswer.Content
+	if text, err := c.written(both); err != nil || !strings.Contains(text, both.Content) {
+		c.note("the template drops the text beside a tool call when it renders history")
+	}
+}
+
+// bracketed cuts a lead such as [TOOL_CALLS] off.
+func bracketed(s string) (tag, rest string, ok bool) {
+	end := strings.IndexByte(s, ']')
+	if !strings.HasPrefix(s, "[") || end < 2 || strings.ContainsAny(s[:end], `{"`) {
+		return "", s, false
+	}
+	return s[:end+1], s[end+1:], true
+}
+
+// written returns how the template writes message m, without its end.
+func (c *Chat) written(m chat.Message) (string, error) {
+	before, err := c.shown(dialogue{msgs: []chat.Message{probeUser}, tooled: true, generate: true})
+	if err != nil {
+		return "", err
+	}
+	text, err := c.shown(dialogue{msgs: []chat.Message{probeUser, m}, tooled: true})
+	if err != nil {
+		return "", err
+	}
+	n := 0
+	for n < len(before) && n < len(text) && before[n] == text[n] {
+		n++
+	}
+	text = text[n:]
+	for at, end := c.guard.next(text, 0); at >= 0; at, end = c.guard.next(text, end) {
+		if id, ok := c.tok.ID(text[at:end]); ok && slices.Contains(c.stop, id) {
+			return text[:at], nil
+		}
+	}
+	return text, nil
+}
+
+// probeHistory finds out whether what was rendered stays as it is when the
+// dialogue goes on.
+func (c *Chat) probeHistory() {
+	act, answer := probeAct, probeAnswer
+	if c.conf.Thinking == nil || *c.conf.Thinking {
+		act.Thinking, answer.Thinking = "probethought", "probethought"
+	}
+	d1 := []chat.Message{{Role: chat.System, Content: "probesystem"}, probeUser}
+	if _, err := c.shown(dialogue{msgs: d1, generate: true}); err != nil {
+		d1 = d1[1:]
+	}
+	d2 := append(slices.Clone(d1), act, probeResult)
+	d3 := append(slices.Clone(d2), answer, chat.Message{Role: chat.User, Content: "probemore"})
+	c.toolAppend = c.grows(d1, d2)
+	c.userAppend = c.grows(d2, d3)
+	if c.AppendOnly() {
+		return
+	}
+	if c.conf.History == Split {
+		c.note("the template rewrites earlier messages: where it does, the dialogue is rendered anew")
+		return
+	}
+	c.note("the template rewrites earlier messages: sampled tokens are kept as they are")
+}
+
+// grows reports whether the prompt of long begins with that of short.
+func (c *Chat) grows(short, long []chat.Message) bool {
+	var tools []chat.Function
+	if !c.shape.listTools {
+		tools = []chat.Function{probeTool}
+	}
+	a, erra := c.shown(dialogue{msgs: short, tools: tools, tooled: true, generate: true})
+	b, errb := c.shown(dialogue{msgs: long, tools: tools, tooled: true, generate: true})
+	return erra == nil && errb == nil && strings.HasPrefix(b, a)
+}

@@ -1,0 +1,128 @@
+package render
+
+import (
+	"encoding/json"
+	"strings"
+
+	"envace/chat"
+)
+
+// shape is how dialogues with tools are fitted to a template: what it shows
+// itself is left to it, the rest is written into the messages in Hermes form.
+type shape struct {
+	listTools   bool // list the tools in the system message
+	writeCalls  bool // write calls into the content
+	userResults bool // give results as the user's message
+	// bare: the template writes a call as JSON without tags, behind lead.
+	bare bool
+	lead string
+}
+
+// arrange fits d to the template.
+func (c *Chat) arrange(d dialogue) dialogue {
+	d.msgs = c.shape.messages(d.msgs)
+	if c.shape.listTools && len(d.tools) > 0 {
+		d.msgs = listTools(d.msgs, d.tools)
+		d.tools = nil
+	}
+	return d
+}
+
+func (s shape) messages(msgs []chat.Message) []chat.Message {
+	out := make([]chat.Message, 0, len(msgs))
+	for i, m := range msgs {
+		if s.writeCalls && len(m.Calls) > 0 {
+			m.Content, m.Calls = writeCalls(m), nil
+		}
+		if s.userResults && m.Role == chat.Tool {
+			text := "<tool_response>\n" + m.Content + "\n</tool_response>"
+			if i > 0 && msgs[i-1].Role == chat.Tool {
+				out[len(out)-1].Content += "\n" + text
+				continue
+			}
+			m = chat.Message{Role: chat.User, Content: text}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// writeCalls returns the content of m with its calls behind it, arguments as
+// they were written.
+func writeCalls(m chat.Message) string {
+	var b strings.Builder
+	b.WriteString(m.Content)
+	for _, call := range m.Calls {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		name, err := chat.Marshal(call.Name)
+		if err != nil {
+			name = []byte(`""`)
+		}
+		args := string(call.Arguments)
+		if args == "" {
+			args = "{}"
+		}
+		b.WriteString("<tool_call>\n{\"name\": " + string(name) + ", \"arguments\": " + args + "}\n</tool_call>")
+	}
+	return b.String()
+}
+
+// listTools adds the tools to the system message, or makes one.
+func listTools(msgs []chat.Message, tools []chat.Function) []chat.Message {
+	var b strings.Builder
+	b.WriteString("You can use tools. Each line between <tools> and </tools> describes one:\n<tools>\n")
+	for _, f := range tools {
+		text, err := toolJSON(f)
+		if err != nil {
+			text, _ = chat.Marshal(f.Name)
+		}
+		b.Write(text)
+		b.WriteByte('\n')
+	}
+	b.WriteString("</tools>\nTo use one, write\n<tool_call>\n{\"name\": its name, \"arguments\": {…}}\n</tool_call>\n" +
+		"and the next message gives you its result.")
+	system := chat.Message{Role: chat.System, Content: b.String()}
+	if len(msgs) > 0 && msgs[0].Role == chat.System {
+		system.Content = msgs[0].Content + "\n\n" + system.Content
+		msgs = msgs[1:]
+	}
+	return append([]chat.Message{system}, msgs...)
+}
+
+// parse reads a message in the form that the template writes.
+func (s shape) parse(text string, max int) (chat.Message, []CallError) {
+	if !s.bare {
+		return ParseAct(text, max)
+	}
+	m, errs := parseBare(text, s.lead, max)
+	if m.Calls == nil && errs == nil {
+		return ParseAct(text, max)
+	}
+	return m, errs
+}
+
+// parseBare reads a message that is, beside thinking, one JSON value behind lead
+// and nothing else. Without a lead, an object counts as a call only if it has a
+// name and parameters: an example in an answer is no call.
+func parseBare(text, lead string, max int) (chat.Message, []CallError) {
+	r := scan(chat.Sanitize(text), callTag)
+	m := chat.Message{Role: chat.Assistant, Thinking: r.thinking}
+	if len(r.spans) != 1 || r.spans[0].block {
+		return m, nil
+	}
+	value, found := strings.CutPrefix(strings.TrimSpace(r.spans[0].raw), lead)
+	value = strings.TrimSpace(value)
+	if !found || value == "" || value[0] != '{' && value[0] != '[' || !json.Valid([]byte(value)) {
+		return m, nil
+	}
+	var object struct{ Name, Parameters json.RawMessage }
+	if lead == "" && (json.Unmarshal([]byte(value), &object) != nil || object.Name == nil || object.Parameters == nil) {
+		return m, nil
+	}
+	a := act{max: max}
+	a.block(span{block: true, raw: value, value: value})
+	m.Calls = a.calls
+	return m, a.errs
+}

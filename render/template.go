@@ -1,0 +1,185 @@
+package render
+
+import (
+	"context"
+	"fmt"
+
+	"envace/chat"
+	"envace/internal/jinja"
+)
+
+// dialogue is what a template renders.
+type dialogue struct {
+	msgs     []chat.Message
+	tools    []chat.Function
+	tooled   bool // use the template for tools although there are none
+	thinking *bool
+	generate bool // end with the generation prompt
+}
+
+// paint is applied to every string that the template does not vouch for.
+type paint func(string) string
+
+func asIs(s string) string { return s }
+
+// render runs the template as transformers' apply_chat_template does. An error
+// names the message at which the template fails.
+func (c *Chat) render(d dialogue, p paint) (string, error) {
+	text, err := c.run(d, p)
+	if err == nil || len(d.msgs) == 0 {
+		return text, err
+	}
+	at := len(d.msgs) - 1
+	for n := 1; n < len(d.msgs); n++ {
+		short := d
+		short.msgs, short.generate = d.msgs[:n], false
+		if _, e := c.run(short, asIs); e != nil && e.Error() == err.Error() {
+			at = n - 1
+			break
+		}
+	}
+	return "", fmt.Errorf("message %d (%s): %w", at, d.msgs[at].Role, err)
+}
+
+func (c *Chat) run(d dialogue, p paint) (string, error) {
+	if d.tools == nil && c.toolList {
+		d.tools = []chat.Function{}
+	}
+	tools, err := toolValues(d.tools, p)
+	if err != nil {
+		return "", err
+	}
+	msgs := make([]jinja.Value, len(d.msgs))
+	for i, m := range d.msgs {
+		msgs[i] = c.messageValue(m, p)
+	}
+	vars := jinja.NewDict()
+	set(vars, "messages", jinja.NewList(msgs...))
+	set(vars, "tools", tools)
+	set(vars, "add_generation_prompt", jinja.Bool(d.generate))
+	if d.thinking != nil {
+		set(vars, "enable_thinking", jinja.Bool(*d.thinking))
+	}
+	return c.fill(d, vars)
+}
+
+// fill adds what is the same for every dialogue and runs the template.
+func (c *Chat) fill(d dialogue, vars *jinja.Dict) (string, error) {
+	set(vars, "documents", jinja.None{})
+	for _, s := range [...]struct{ name, text string }{
+		{"bos_token", c.conf.Special.BOS}, {"eos_token", c.conf.Special.EOS},
+		{"pad_token", c.conf.Special.PAD}, {"unk_token", c.conf.Special.UNK},
+	} {
+		if s.text != "" {
+			set(vars, s.name, jinja.Str(s.text))
+		}
+	}
+	return c.template(d).Render(context.Background(), vars, c.conf.Now)
+}
+
+func (c *Chat) template(d dialogue) *jinja.Template {
+	if d.tooled || d.tools != nil {
+		return c.tooled
+	}
+	return c.plain
+}
+
+// messageValue has the keys in the order of OpenAI's form; what is empty is left
+// out, for templates ask whether a key is there.
+func (c *Chat) messageValue(m chat.Message, p paint) jinja.Value {
+	v := jinja.NewDict()
+	set(v, "role", jinja.Str(m.Role))
+	content := m.Content
+	if m.Thinking != "" && !c.reasoning {
+		content = thinkOpen + "\n" + m.Thinking + "\n" + thinkClose + "\n\n" + content
+	}
+	set(v, "content", jinja.Str(p(content)))
+	if m.Thinking != "" && c.reasoning {
+		set(v, "reasoning_content", jinja.Str(p(m.Thinking)))
+	}
+	if len(m.Calls) > 0 {
+		list := make([]jinja.Value, len(m.Calls))
+		for i, call := range m.Calls {
+			list[i] = callValue(call, p)
+		}
+		set(v, "tool_calls", jinja.NewList(list...))
+	}
+	if m.Name != "" {
+		set(v, "name", jinja.Str(p(m.Name)))
+	}
+	if m.CallID != "" {
+		set(v, "tool_call_id", jinja.Str(p(m.CallID)))
+	}
+	return v
+}
+
+// callValue gives arguments as the object that templates expect; those that are
+// no JSON are given as the text they are, so that a dialogue can always be
+// rendered again.
+func callValue(call chat.Call, p paint) jinja.Value {
+	args, err := jinja.FromJSON(call.Arguments)
+	switch {
+	case len(call.Arguments) == 0:
+		args = jinja.NewDict()
+	case err != nil:
+		args = jinja.Str(call.Arguments)
+	}
+	function := jinja.NewDict()
+	set(function, "name", jinja.Str(p(call.Name)))
+	set(function, "arguments", painted(args, p))
+	v := jinja.NewDict()
+	if call.ID != "" {
+		set(v, "id", jinja.Str(p(call.ID)))
+	}
+	set(v, "type", jinja.Str("function"))
+	set(v, "function", function)
+	return v
+}
+
+// toolValues gives tools in OpenAI's form, without what is meant for us alone.
+func toolValues(tools []chat.Function, p paint) (jinja.Value, error) {
+	if tools == nil {
+		return jinja.None{}, nil
+	}
+	list := make([]jinja.Value, len(tools))
+	for i, f := range tools {
+		text, err := toolJSON(f)
+		if err != nil {
+			return nil, err
+		}
+		v, err := jinja.FromJSON(text)
+		if err != nil {
+			return nil, fmt.Errorf("tool %s: %w", f.Name, err)
+		}
+		list[i] = painted(v, p)
+	}
+	return jinja.NewList(list...), nil
+}
+
+func toolJSON(f chat.Function) ([]byte, error) {
+	f.Write = false
+	return chat.Marshal(f)
+}
+
+// painted applies p to every string in v.
+func painted(v jinja.Value, p paint) jinja.Value {
+	switch v := v.(type) {
+	case jinja.Str:
+		return jinja.Str(p(string(v)))
+	case *jinja.List:
+		items := make([]jinja.Value, v.Len())
+		for i := range items {
+			items[i] = painted(v.At(i), p)
+		}
+		return jinja.NewList(items...)
+	case *jinja.Dict:
+		d := jinja.NewDict()
+		for key, value := range v.All() {
+			d.Set(painted(key, p), painted(value, p))
+		}
+		return d
+	}
+	return v
+}
+
+func set(d *jinja.Dict, key string, v jinja.Value) { d.Set(jinja.Str(key), v) }
