@@ -135,7 +135,7 @@ func (c *Chat) Prompt(msgs []chat.Message, tools []chat.Function, o Options) ([]
 	if d.thinking == nil {
 		d.thinking = c.conf.Thinking
 	}
-	t, err := c.text(c.arrange(d))
+	t, err := c.text(d)
 	if err != nil {
 		return nil, fmt.Errorf("render: %w", err)
 	}

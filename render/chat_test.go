@@ -3,11 +3,14 @@ package render
 import (
 	"encoding/json"
 	"errors"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"envace/chat"
+	"envace/internal/oracle"
 	"envace/internal/token"
 	"envace/internal/weights"
 
@@ -322,4 +325,59 @@ func TestNoForgedTokensFromPieces(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Two templates: the one for tools serves dialogues with tools and what extends
+// them; a model's word on its format is taken from its files.
+func TestOpen(t *testing.T) {
+	tok := small(t)
+	path := filepath.Join(t.TempDir(), "tokenizer.json")
+	if err := tok.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	special := weights.Special{BOS: "<s>", EOS: "<|im_end|>"}
+	inTools := "{{ bos_token }}T{% for t in tools %}{{ t.function.name }}{% endfor %}" + plainTemplate
+	m := &weights.Model{Path: "m", Text: weights.Text{TokenizerPath: path, Special: special, EOS: []int{3},
+		Templates: map[string]string{"default": plainTemplate, "tool_use": inTools}}}
+	c, err := Open(m, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Text(prompt(t, c, []chat.Message{user("a")}, nil)); !strings.HasPrefix(got, "<|im_start|>user\na") {
+		t.Errorf("without tools: %q", got)
+	}
+	if got := c.Text(prompt(t, c, []chat.Message{user("a")}, []chat.Function{{Name: "f"}})); !strings.HasPrefix(got, "<s>Tf<|im_start|>user\na") {
+		t.Errorf("with tools: %q", got)
+	}
+	end, _ := tok.ID("<|im_end|>")
+	if want := []int{3, end}; !slices.Equal(c.Stop(), want) {
+		t.Errorf("stop %d, want %d", c.Stop(), want)
+	}
+	if c.Tokenizer().Size() != tok.Size() {
+		t.Error("another tokenizer")
+	}
+	m.Text.Templates = nil
+	if _, err := Open(m, Config{}); err == nil || !strings.Contains(err.Error(), "no chat template") {
+		t.Errorf("no template: error %v", err)
+	}
+	m.Text.TokenizerPath = ""
+	if _, err := Open(m, Config{}); err == nil || !strings.Contains(err.Error(), "tokenizer.json") {
+		t.Errorf("no tokenizer: error %v", err)
+	}
+}
+
+// Every marker of a golden template that the vocabulary has is one token (R-056).
+func TestGoldenMarkers(t *testing.T) {
+	marker := regexp.MustCompile(`<\|[a-z_]+\|>|</?(think|tool_call|tool_response)>`)
+	for _, path := range oracle.Glob(t, "chat/chat_*.jsonl") {
+		r := goldenRows(t, path)[0]
+		t.Run(r.Template, func(t *testing.T) {
+			c := goldenChat(t, r, Config{})
+			for _, m := range marker.FindAllString(c.conf.Template, -1) {
+				if id, ok := c.tok.ID(m); ok && !slices.Equal(c.tok.Encode("a" + m + "b")[1:2], []int{id}) {
+					t.Errorf("%s is not one token", m)
+				}
+			}
+		})
+	}
 }

@@ -39,15 +39,9 @@ func (c *Chat) rewrites(msgs []chat.Message) bool {
 // after returns the tokens from the end of an assistant's message through msgs
 // to the generation prompt: the difference that msgs make to a small dialogue.
 func (c *Chat) after(msgs []chat.Message) ([]int, error) {
-	base := []chat.Message{{Role: chat.User, Content: "Hi"}, {Role: chat.Assistant}}
-	d := c.arrange(dialogue{msgs: append(base, msgs...), tooled: true, thinking: c.conf.Thinking, generate: true})
-	said := unused(d.msgs)
-	for i := range d.msgs {
-		if d.msgs[i].Role == chat.Assistant {
-			d.msgs[i].Content = said
-			break
-		}
-	}
+	said := unused(msgs)
+	base := []chat.Message{{Role: chat.User, Content: "Hi"}, {Role: chat.Assistant, Content: said}}
+	d := dialogue{msgs: append(base, msgs...), tooled: true, thinking: c.conf.Thinking, generate: true, base: len(base)}
 	t, err := c.text(d)
 	if err != nil {
 		return nil, err

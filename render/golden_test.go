@@ -170,7 +170,7 @@ func checkRaw(t *testing.T, c *Chat, r row) {
 	if r.Kwargs.Thinking != nil {
 		set(vars, "enable_thinking", jinja.Bool(*r.Kwargs.Thinking))
 	}
-	text, err := c.fill(dialogue{}, vars)
+	text, err := c.fill(c.plain, vars)
 	if r.Error != "" {
 		var e *jinja.Error
 		if !errors.As(err, &e) || e.Exception() != r.Error {

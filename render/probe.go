@@ -28,14 +28,9 @@ var (
 func (c *Chat) probe() error {
 	source := c.conf.Template + c.conf.ToolTemplate
 	c.reasoning = strings.Contains(source, "reasoning_content")
-	hello := dialogue{msgs: []chat.Message{probeUser}, generate: true}
-	prompt, err := c.shown(hello)
+	prompt, err := c.probeHello()
 	if err != nil {
-		c.toolList = true
-		if prompt, _ = c.shown(hello); prompt == "" {
-			return err
-		}
-		c.note("the template wants a list of tools: it gets an empty one where there are none")
+		return err
 	}
 	if !strings.Contains(prompt, probeUser.Content) {
 		return errors.New("it leaves out what the user says")
@@ -53,6 +48,29 @@ func (c *Chat) probe() error {
 	return nil
 }
 
+// probeHello renders a user's message. A template that iterates over tools
+// unasked gets an empty list where there are none.
+func (c *Chat) probeHello() (prompt string, err error) {
+	hello := dialogue{msgs: []chat.Message{probeUser}, generate: true}
+	inTools := hello
+	inTools.tooled = true
+	if prompt, err = c.shown(hello); err == nil {
+		if _, err = c.shown(inTools); err == nil {
+			return prompt, nil
+		}
+	}
+	first := err
+	c.toolList = true
+	if prompt, err = c.shown(hello); err != nil {
+		return "", first
+	}
+	if _, err = c.shown(inTools); err != nil {
+		return "", first
+	}
+	c.note("the template wants a list of tools: it gets an empty one where there are none")
+	return prompt, nil
+}
+
 func (c *Chat) note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
@@ -60,7 +78,7 @@ func (c *Chat) note(format string, args ...any) {
 // shown renders d in c's shape.
 func (c *Chat) shown(d dialogue) (string, error) {
 	d.thinking = c.conf.Thinking
-	return c.run(c.arrange(d), asIs)
+	return c.run(d, asIs)
 }
 
 // probeStop finds the token that ends a message.

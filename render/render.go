@@ -9,7 +9,7 @@ import (
 
 // Options of one rendering.
 type Options struct {
-	Thinking *bool // template variable enable_thinking; nil leaves it undefined
+	Thinking *bool // template variable enable_thinking; nil leaves it as the renderer was made
 	Continue bool  // leave out the generation prompt
 }
 
@@ -32,7 +32,7 @@ type Renderer interface {
 
 // CallError says why one block of a sampled message is not a call.
 type CallError struct {
-	Index   int    // place among all blocks of the message, from 0
+	Index   int    // place among all calls of the message, good and bad, from 0; a block with a list counts as many
 	Code    string // one of the codes below
 	Message string // what is wrong and what is expected, for the model to read
 	Raw     string // the block as written, at most 200 characters

@@ -74,11 +74,9 @@ func listTools(msgs []chat.Message, tools []chat.Function) []chat.Message {
 	var b strings.Builder
 	b.WriteString("You can use tools. Each line between <tools> and </tools> describes one:\n<tools>\n")
 	for _, f := range tools {
-		text, err := toolJSON(f)
-		if err != nil {
-			text, _ = chat.Marshal(f.Name)
+		if text, err := toolJSON(f); err == nil { // run has seen that all can be written
+			b.Write(text)
 		}
-		b.Write(text)
 		b.WriteByte('\n')
 	}
 	b.WriteString("</tools>\nTo use one, write\n<tool_call>\n{\"name\": its name, \"arguments\": {…}}\n</tool_call>\n" +

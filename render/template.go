@@ -15,6 +15,7 @@ type dialogue struct {
 	tooled   bool // use the template for tools although there are none
 	thinking *bool
 	generate bool // end with the generation prompt
+	base     int  // messages before the caller's own
 }
 
 // paint is applied to every string that the template does not vouch for.
@@ -38,16 +39,24 @@ func (c *Chat) render(d dialogue, p paint) (string, error) {
 			break
 		}
 	}
-	return "", fmt.Errorf("message %d (%s): %w", at, d.msgs[at].Role, err)
+	return "", fmt.Errorf("message %d (%s): %w", at-d.base, d.msgs[at].Role, err)
 }
 
+// run fits d to the template and renders it.
 func (c *Chat) run(d dialogue, p paint) (string, error) {
-	if d.tools == nil && c.toolList {
-		d.tools = []chat.Function{}
+	template := c.plain
+	if d.tooled || d.tools != nil {
+		template = c.tooled
 	}
 	tools, err := toolValues(d.tools, p)
 	if err != nil {
 		return "", err
+	}
+	if d = c.arrange(d); d.tools == nil {
+		tools = jinja.None{}
+		if c.toolList {
+			tools = jinja.NewList()
+		}
 	}
 	msgs := make([]jinja.Value, len(d.msgs))
 	for i, m := range d.msgs {
@@ -60,11 +69,11 @@ func (c *Chat) run(d dialogue, p paint) (string, error) {
 	if d.thinking != nil {
 		set(vars, "enable_thinking", jinja.Bool(*d.thinking))
 	}
-	return c.fill(d, vars)
+	return c.fill(template, vars)
 }
 
 // fill adds what is the same for every dialogue and runs the template.
-func (c *Chat) fill(d dialogue, vars *jinja.Dict) (string, error) {
+func (c *Chat) fill(t *jinja.Template, vars *jinja.Dict) (string, error) {
 	set(vars, "documents", jinja.None{})
 	for _, s := range [...]struct{ name, text string }{
 		{"bos_token", c.conf.Special.BOS}, {"eos_token", c.conf.Special.EOS},
@@ -74,14 +83,7 @@ func (c *Chat) fill(d dialogue, vars *jinja.Dict) (string, error) {
 			set(vars, s.name, jinja.Str(s.text))
 		}
 	}
-	return c.template(d).Render(context.Background(), vars, c.conf.Now)
-}
-
-func (c *Chat) template(d dialogue) *jinja.Template {
-	if d.tooled || d.tools != nil {
-		return c.tooled
-	}
-	return c.plain
+	return t.Render(context.Background(), vars, c.conf.Now)
 }
 
 // messageValue has the keys in the order of OpenAI's form; what is empty is left
