@@ -10,11 +10,14 @@ const (
 	panelCols  = 32  // columns of b in one panel
 	taskRows   = 168 // a multiple of the rows of every tile
 	taskPanels = 16
-	blockK     = 256
+	blockK     = 384
 	// With fewer multiply-adds than this a product runs on the caller alone.
-	aloneWork = 1 << 19
+	aloneWork = 1 << 20
 	// A task should have at least this many.
 	taskWork = 1 << 17
+	// Rows or columns of a that are further apart are first copied together: such
+	// strides, powers of two above all, make the caches forget them.
+	farApart = 512
 	// Numbers of b that Gemm lays out at once.
 	scratchNumbers = 1 << 22
 )
@@ -126,7 +129,7 @@ func (g *product) task(i int) {
 			s.add = 0
 		}
 		a := g.a.from(i0, k0)
-		if cols >= 4*panelCols && rows > g.isa.rows() {
+		if max(a.Row, a.Col) > farApart && cols >= 4*panelCols && rows > g.isa.rows() {
 			a = s.block(a, rows)
 		}
 		g.tiles(s, a, i0, q0, k0, rows, cols)
@@ -156,8 +159,7 @@ func (g *product) tiles(s *scratch, a Mat, i0, q0, k0, rows, cols int) {
 	}
 }
 
-// block copies rows of a, s.k numbers of each, into the scratch: strides that are
-// great or powers of two make the caches forget them.
+// block copies rows of a, s.k numbers of each, into the scratch.
 func (s *scratch) block(a Mat, rows int) Mat {
 	if a.Row == 1 {
 		b := Mat{s.a, 1, rows + 16}

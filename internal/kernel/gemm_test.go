@@ -120,9 +120,9 @@ func checkGemm(t failer, r *rand.Rand, a, b Mat, m, n, k, margin int, add bool) 
 func TestGemmEdges(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, s := range [][3]int{
-		{1, 1, 1}, {14, 32, 256}, {15, 33, 257}, {28, 64, 8}, {taskRows, 32, 9}, {taskRows + 1, 31, 16}, {171, 97, 5},
-		{2, 32 * taskPanels, 3}, {3, 32*taskPanels + 1, 3}, {1, 32*taskPanels + 129, 7}, {6, 16, 512}, {7, 17, 513},
-		{350, 200, 11},
+		{1, 1, 1}, {14, 32, blockK}, {15, 33, blockK + 1}, {28, 64, 8}, {taskRows, 32, 9}, {taskRows + 1, 31, 16}, {171, 97, 5},
+		{2, 32 * taskPanels, 3}, {3, 32*taskPanels + 1, 3}, {1, 32*taskPanels + 129, 7}, {6, 16, 2 * blockK}, {7, 17, 2*blockK + 1},
+		{350, 200, 11}, {60, 130, farApart + 5}, {farApart + 5, 130, 4},
 	} {
 		for kind := range 3 {
 			for _, add := range []bool{false, true} {
