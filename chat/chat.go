@@ -6,7 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io"
 )
 
 // Role is the speaker of a message.
@@ -100,8 +101,8 @@ func decode(data []byte) (any, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, err
 	}
-	if dec.More() {
-		return nil, fmt.Errorf("more than one JSON value")
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("text follows the JSON value")
 	}
 	return v, nil
 }

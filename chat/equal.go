@@ -2,7 +2,9 @@ package chat
 
 import (
 	"encoding/json"
+	"math"
 	"math/big"
+	"strings"
 )
 
 func equal(a, b any) bool {
@@ -52,5 +54,13 @@ func sameNumber(a, b json.Number) bool {
 
 func huge(n json.Number) bool {
 	f, err := n.Float64()
-	return err != nil || f > 1e60 || f < -1e60 || (f != 0 && f > -1e-60 && f < 1e-60)
+	size := math.Abs(f)
+	return err != nil || size > 1e60 || size < 1e-60 && !zero(n)
+}
+
+// zero reports whether n is 0 however it is written; a number too small for a
+// float64 is not.
+func zero(n json.Number) bool {
+	digits, _, _ := strings.Cut(strings.ToLower(string(n)), "e")
+	return !strings.ContainsAny(digits, "123456789")
 }

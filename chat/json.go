@@ -34,7 +34,7 @@ type wireMessage struct {
 // MarshalJSON writes OpenAI's form.
 func (m Message) MarshalJSON() ([]byte, error) {
 	content := m.Content
-	if m.Thinking != "" {
+	if m.Thinking != "" || m.Role == Assistant && thinks(content) {
 		content = "<think>\n" + m.Thinking + "\n</think>\n\n" + content
 	}
 	w := wireMessage{Role: m.Role, Content: &content, CallID: m.CallID, Name: m.Name}
@@ -56,7 +56,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return fmt.Errorf("message: %w", err)
 	}
-	*m = Message{Role: w.Role, CallID: w.CallID, Name: w.Name, Thinking: w.Reasoning}
+	*m = Message{Role: w.Role, CallID: w.CallID, Name: Sanitize(w.Name)}
 	switch w.Role {
 	case System, User, Assistant, Tool:
 	case "observation":
@@ -67,15 +67,17 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	if w.Content != nil {
 		m.Content = Sanitize(*w.Content)
 	}
-	if w.Role == Assistant && m.Thinking == "" {
-		m.Thinking, m.Content = splitThinking(m.Content)
+	if w.Role == Assistant {
+		if m.Thinking = Sanitize(w.Reasoning); m.Thinking == "" {
+			m.Thinking, m.Content = splitThinking(m.Content)
+		}
 	}
 	for i, c := range w.Calls {
 		args, err := arguments(c.Function.Arguments)
 		if err != nil {
 			return fmt.Errorf("message: tool call %d (%s): %w", i, c.Function.Name, err)
 		}
-		m.Calls = append(m.Calls, Call{c.ID, c.Function.Name, args})
+		m.Calls = append(m.Calls, Call{c.ID, Sanitize(c.Function.Name), args})
 	}
 	return nil
 }
@@ -87,20 +89,26 @@ func arguments(raw json.RawMessage) (json.RawMessage, error) {
 		if err := json.Unmarshal(raw, &s); err != nil {
 			return nil, err
 		}
-		text = strings.TrimSpace(Sanitize(s))
+		text = strings.TrimSpace(s)
 	}
+	text = Sanitize(text)
 	if !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
 		return nil, fmt.Errorf("arguments are not a JSON object: %.60q", text)
 	}
 	return json.RawMessage(text), nil
 }
 
+// thinks reports whether content opens with a block of thinking.
+func thinks(content string) bool {
+	return strings.HasPrefix(strings.TrimLeft(content, " \n\t"), "<think>")
+}
+
 func splitThinking(content string) (thinking, rest string) {
-	body, ok := strings.CutPrefix(strings.TrimLeft(content, " \n\t"), "<think>")
-	if !ok {
+	if !thinks(content) {
 		return "", content
 	}
-	thinking, rest, ok = strings.Cut(body, "</think>")
+	_, body, _ := strings.Cut(content, "<think>")
+	thinking, rest, ok := strings.Cut(body, "</think>")
 	if !ok {
 		return "", content
 	}
@@ -149,6 +157,9 @@ func (f *Function) UnmarshalJSON(data []byte) error {
 	if strings.TrimSpace(t.Name) == "" {
 		return fmt.Errorf("tool: no name in %.80s", w.Function)
 	}
-	*f = Function{t.Name, t.Description, t.Parameters, t.Strict, t.Write}
+	if len(t.Parameters) > 0 {
+		t.Parameters = json.RawMessage(Sanitize(string(t.Parameters)))
+	}
+	*f = Function{Sanitize(t.Name), Sanitize(t.Description), t.Parameters, t.Strict, t.Write}
 	return nil
 }
