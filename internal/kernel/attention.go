@@ -39,130 +39,122 @@ type Block struct {
 	Spans  []Span // for each row in the order of positions
 }
 
-// Scores is the length of the scratch that a block needs for one of its two
-// score matrices.
-func (b *Block) Scores(h Heads) int { return h.Group() * b.N * b.Width }
+// Scratch is how many numbers Attend needs, and AttendBack twice as many.
+func (b *Block) Scratch(h Heads) int { return h.Group() * b.N * (b.Width + 2*h.Dim) }
 
-// Rows is a (N, Row) matrix of heads: head j of row i begins at Data[i·Row + j·Dim].
+// Rows is a matrix of heads: head j of row i begins at Data[i·Row + j·Dim].
 type Rows struct {
 	Data []float32
 	Row  int
 }
 
-func (r Rows) at(i, off int) Mat { return Mat{r.Data[i*r.Row+off:], r.Row, 1} }
+// group is the part of a matrix of heads that shares key head kv: head j of the
+// block's row r becomes row r·Group + j of a dense matrix, so that all that is
+// multiplied with one span is one matrix.
+type group struct {
+	Heads
+	b  *Block
+	kv int
+}
 
-// scores writes q·k of every row and of the query heads of key head kv into s,
-// which is (Group, N, Width). Queries are scaled beforehand.
-func (b *Block) scores(s []float32, q Rows, h Heads, kv, layer int) {
-	for i := range b.Spans {
-		sp := &b.Spans[i]
-		k := Mat{sp.Data[layer+sp.K+kv*h.Dim*sp.KRow:], sp.KRow, 1}
-		b.products(sp, h, func(row, head, m, rowStep, headStep int) {
-			a := Mat{q.Data[(b.Row+row)*q.Row+(kv*h.Group()+head)*h.Dim:], rowStep*q.Row + headStep*h.Dim, 1}
-			at := (head*b.N+row)*b.Width + sp.Start
-			(*Pool)(nil).Gemm(s[at:], rowStep*b.Width+headStep*b.N*b.Width, a, k, m, sp.N, h.Dim, false)
-		})
+func (g group) each(m Rows, dense []float32, f func(dense, m []float32)) {
+	n, d := g.Group(), g.Dim
+	for r := range g.b.N {
+		f(dense[r*n*d:(r+1)*n*d], m.Data[(g.b.Row+r)*m.Row+g.kv*n*d:][:n*d])
 	}
 }
 
-// products calls f for the products that a span needs: one a head over all its
-// rows, or, where the rows are fewer than the heads of a group, one a row over
-// all heads. m rows of the product are steps of one row, or of one head.
-func (b *Block) products(sp *Span, h Heads, f func(row, head, m, rowStep, headStep int)) {
-	if g := h.Group(); sp.Hi-sp.Lo < g {
-		for r := sp.Lo; r < sp.Hi; r++ {
-			f(r, 0, g, 0, 1)
-		}
-		return
-	}
-	for j := range h.Group() {
-		f(sp.Lo, j, sp.Hi-sp.Lo, 1, 0)
+func (g group) gather(dense []float32, m Rows) { g.each(m, dense, func(x, y []float32) { copy(x, y) }) }
+func (g group) scatter(m Rows, dense []float32) {
+	g.each(m, dense, func(x, y []float32) { copy(y, x) })
+}
+
+// rows are the dense rows of a span: the first one and their number.
+func (g group) rows(sp *Span) (first, m int) { return sp.Lo * g.Group(), (sp.Hi - sp.Lo) * g.Group() }
+
+// key and value are the views of a span's memory at the group's head.
+func (g group) key(sp *Span, layer int) []float32   { return sp.Data[layer+sp.K+g.kv*g.Dim*sp.KRow:] }
+func (g group) value(sp *Span, layer int) []float32 { return sp.Data[layer+sp.V+g.kv*g.Dim:] }
+
+// scores writes q·k of the block into s, one row of Width a dense row.
+func (g group) scores(s, q []float32, layer int) {
+	w, d := g.b.Width, g.Dim
+	for i := range g.b.Spans {
+		sp := &g.b.Spans[i]
+		r, m := g.rows(sp)
+		(*Pool)(nil).Gemm(s[r*w+sp.Start:], w, Mat{q[r*d:], d, 1}, Mat{g.key(sp, layer), sp.KRow, 1}, m, sp.N, d, false)
 	}
 }
 
 // Attend writes the attention of the block's rows, for the query heads of key
-// head kv, into o, and where lse is not nil the log of their softmax sums into
-// lse (rows of the batch, Heads). layer is the offset of the layer in the data
-// of the spans; s is scratch of Scores numbers.
-func (b *Block) Attend(o Rows, lse []float32, q Rows, h Heads, kv, layer int, s []float32) {
-	b.scores(s, q, h, kv, layer)
-	g := h.Group()
-	for j := range g {
-		for r := range b.N {
-			row := s[(j*b.N+r)*b.Width:][:b.End[r]]
-			sm := SoftmaxExp(row[:b.Pos[r]+1])
-			Scale(row[:b.Pos[r]+1], 1/sm.Sum)
-			clear(row[b.Pos[r]+1:])
-			if lse != nil {
-				lse[(b.Row+r)*h.Heads+kv*g+j] = sm.LogSumExp()
-			}
+// head kv, into o. Queries are scaled beforehand. Where lse is not nil, the log of
+// the softmax sums goes there; it has the batch's rows of Heads numbers. layer is
+// the offset of the layer in the data of the spans.
+func (b *Block) Attend(o Rows, lse []float32, q Rows, h Heads, kv, layer int, scratch []float32) {
+	g, n, d, w := group{h, b, kv}, b.N*h.Group(), h.Dim, b.Width
+	s, qd, od := scratch[:n*w], scratch[n*w:n*(w+d)], scratch[n*(w+d):n*(w+2*d)]
+	g.gather(qd, q)
+	g.scores(s, qd, layer)
+	sums := qd // the queries are not needed any more
+	for i := range n {
+		r := i / h.Group()
+		row := s[i*w : i*w+b.End[r]]
+		sm := SoftmaxExp(row[:b.Pos[r]+1])
+		clear(row[b.Pos[r]+1:])
+		sums[i] = 1 / sm.Sum
+		if lse != nil {
+			lse[(b.Row+r)*h.Heads+kv*h.Group()+i%h.Group()] = sm.LogSumExp()
 		}
 	}
 	for i := range b.Spans {
 		sp := &b.Spans[i]
-		v := Mat{sp.Data[layer+sp.V+kv*h.Dim:], sp.VRow, 1}
-		b.products(sp, h, func(row, head, m, rowStep, headStep int) {
-			a := Mat{s[(head*b.N+row)*b.Width+sp.Start:], rowStep*b.Width + headStep*b.N*b.Width, 1}
-			c := o.Data[(b.Row+row)*o.Row+(kv*g+head)*h.Dim:]
-			(*Pool)(nil).Gemm(c, rowStep*o.Row+headStep*h.Dim, a, v, m, h.Dim, sp.N, sp.Start > 0)
-		})
+		r, m := g.rows(sp)
+		(*Pool)(nil).Gemm(od[r*d:], d, Mat{s[r*w+sp.Start:], w, 1}, Mat{g.value(sp, layer), sp.VRow, 1}, m, d, sp.N, sp.Start > 0)
 	}
+	for i := range n {
+		Scale(od[i*d:(i+1)*d], sums[i])
+	}
+	g.scatter(o, od)
 }
 
 // AttendBack is the backward pass of Attend: given do, the gradient of o, it
-// adds those of the queries, keys and values to dq, dk and dv, which have the
-// rows of the batch; the spans must lie in the batch. s and ds are scratch of
-// Scores numbers each. Blocks that share spans must not run at once.
-func (b *Block) AttendBack(dq, dk, dv, do Rows, o Rows, lse []float32, q Rows, h Heads, kv, layer int, s, ds []float32) {
-	b.scores(s, q, h, kv, layer)
-	g := h.Group()
-	for j := range g {
-		head := kv*g + j
-		for r := range b.N {
-			i := b.Row + r
-			row := s[(j*b.N+r)*b.Width:][:b.End[r]]
-			ExpSum(row[:b.Pos[r]+1], lse[i*h.Heads+head])
-			clear(row[b.Pos[r]+1:])
-			delta := Dot(do.at(i, head*h.Dim).Data[:h.Dim], o.at(i, head*h.Dim).Data[:h.Dim])
-			fill(ds[(j*b.N+r)*b.Width:][:b.End[r]], -delta)
-		}
+// writes the gradient of the queries into dq and adds those of keys and values to
+// dk and dv, which have the rows of the batch; the spans must lie in the batch.
+// Blocks that share spans must not run at once.
+func (b *Block) AttendBack(dq, dk, dv, do, o Rows, lse []float32, q Rows, h Heads, kv, layer int, scratch []float32) {
+	g, n, d, w := group{h, b, kv}, b.N*h.Group(), h.Dim, b.Width
+	s, ds, rest := scratch[:n*w], scratch[n*w:2*n*w], scratch[2*n*w:]
+	qd, god, dqd, od := rest[:n*d], rest[n*d:2*n*d], rest[2*n*d:3*n*d], rest[3*n*d:4*n*d]
+	g.gather(qd, q)
+	g.gather(god, do)
+	g.gather(od, o)
+	g.scores(s, qd, layer)
+	for i := range n {
+		r := i / h.Group()
+		row := s[i*w : i*w+b.End[r]]
+		ExpSum(row[:b.Pos[r]+1], lse[(b.Row+r)*h.Heads+kv*h.Group()+i%h.Group()])
+		clear(row[b.Pos[r]+1:])
+		fill(ds[i*w:i*w+b.End[r]], -Dot(god[i*d:(i+1)*d], od[i*d:(i+1)*d]))
 	}
 	for i := range b.Spans {
-		b.spanBack(&b.Spans[i], dv, do, h, kv, layer, s, ds)
+		sp := &b.Spans[i]
+		r, m := g.rows(sp)
+		at := r*w + sp.Start
+		(*Pool)(nil).Gemm(dv.Data[sp.Row*dv.Row+kv*d:], dv.Row, Mat{s[at:], 1, w}, Mat{god[r*d:], d, 1}, sp.N, d, m, true)
+		(*Pool)(nil).Gemm(ds[at:], w, Mat{god[r*d:], d, 1}, Mat{g.value(sp, layer), 1, sp.VRow}, m, sp.N, d, true)
 	}
-	for j := range g {
-		for r := range b.N {
-			at := (j*b.N + r) * b.Width
-			Mul(ds[at:at+b.End[r]], s[at:at+b.End[r]])
-		}
+	for i := range n {
+		end := b.End[i/h.Group()]
+		Mul(ds[i*w:i*w+end], s[i*w:i*w+end])
 	}
 	for i := range b.Spans {
-		b.scoresBack(&b.Spans[i], dq, dk, q, h, kv, layer, ds)
+		sp := &b.Spans[i]
+		r, m := g.rows(sp)
+		at := r*w + sp.Start
+		(*Pool)(nil).Gemm(dqd[r*d:], d, Mat{ds[at:], w, 1}, Mat{g.key(sp, layer), 1, sp.KRow}, m, d, sp.N, sp.Start > 0)
+		(*Pool)(nil).Gemm(dk.Data[sp.Row*dk.Row+kv*d:], dk.Row, Mat{ds[at:], 1, w}, Mat{qd[r*d:], d, 1}, sp.N, d, m, true)
 	}
-}
-
-// spanBack adds pᵀ·do to dv and do·vᵀ to ds.
-func (b *Block) spanBack(sp *Span, dv, do Rows, h Heads, kv, layer int, s, ds []float32) {
-	m := sp.Hi - sp.Lo
-	vt := Mat{sp.Data[layer+sp.V+kv*h.Dim:], 1, sp.VRow}
-	for j := range h.Group() {
-		at := (j*b.N+sp.Lo)*b.Width + sp.Start
-		g := do.at(b.Row+sp.Lo, (kv*h.Group()+j)*h.Dim)
-		(*Pool)(nil).Gemm(dv.at(sp.Row, kv*h.Dim).Data, dv.Row, Mat{s[at:], 1, b.Width}, g, sp.N, h.Dim, m, true)
-		(*Pool)(nil).Gemm(ds[at:], b.Width, g, vt, m, sp.N, h.Dim, true)
-	}
-}
-
-// scoresBack adds ds·k to dq and dsᵀ·q to dk.
-func (b *Block) scoresBack(sp *Span, dq, dk, q Rows, h Heads, kv, layer int, ds []float32) {
-	m := sp.Hi - sp.Lo
-	k := Mat{sp.Data[layer+sp.K+kv*h.Dim*sp.KRow:], 1, sp.KRow}
-	for j := range h.Group() {
-		at := (j*b.N+sp.Lo)*b.Width + sp.Start
-		off := (kv*h.Group() + j) * h.Dim
-		(*Pool)(nil).Gemm(dq.at(b.Row+sp.Lo, off).Data, dq.Row, Mat{ds[at:], b.Width, 1}, k, m, h.Dim, sp.N, true)
-		(*Pool)(nil).Gemm(dk.at(sp.Row, kv*h.Dim).Data, dk.Row, Mat{ds[at:], 1, b.Width}, q.at(b.Row+sp.Lo, off), sp.N, h.Dim, m, true)
-	}
+	g.scatter(dq, dqd)
 }
 
 func fill(x []float32, v float32) {

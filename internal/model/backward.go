@@ -134,8 +134,8 @@ func (p *pass) attendBack(b *Batch, a *acts, layer int) {
 		}
 		for j := b.trees[i/h.KV]; j < end; j++ {
 			blk := &b.blocks[j]
-			s := p.borrow(2 * blk.Scores(h))
-			blk.AttendBack(dq, dk, dv, do, o, a.lse, qs, h, i%h.KV, layer, s[:len(s)/2], s[len(s)/2:])
+			s := p.borrow(2 * blk.Scratch(h))
+			blk.AttendBack(dq, dk, dv, do, o, a.lse, qs, h, i%h.KV, layer, s)
 			p.giveBack(s)
 		}
 	})

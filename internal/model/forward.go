@@ -110,7 +110,7 @@ func (p *pass) attend(b *Batch, a *acts, layer int) {
 	}
 	p.m.pool.Run(len(b.blocks)*h.KV, func(i int) {
 		blk := &b.blocks[i/h.KV]
-		s := p.borrow(blk.Scores(h))
+		s := p.borrow(blk.Scratch(h))
 		blk.Attend(o, lse, q, h, i%h.KV, layer, s)
 		p.giveBack(s)
 	})
