@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"envace/engine/cpu"
 	"envace/internal/run"
 	"envace/internal/weights"
 	"envace/render"
@@ -107,52 +108,14 @@ func describeChat(w io.Writer, m *weights.Model) {
 	}
 }
 
+// describeMemory tells what an engine takes with its usual options.
 func describeMemory(w io.Writer, c weights.Config) {
-	const rank, tokens = 16, 1000
-	e := estimate(c, rank)
-	label := "memory, about"
-	for _, row := range []struct {
-		name       string
-		fixed, per int64
-	}{
-		{"sampling", e.weights, e.cache}, {fmt.Sprintf("LoRA of rank %d", rank), e.weights + e.adapter, e.row}, {"full training", e.full, e.row},
-	} {
-		fmt.Fprintf(w, "%s\t%s: %s, and %s for each 1000 tokens held at once\n", label, row.name, run.Bytes(row.fixed), run.Bytes(row.per*tokens))
-		label = ""
-	}
-}
-
-// needs is the memory of a model in bytes; cache and row are for one token.
-type needs struct{ weights, adapter, full, cache, row int64 }
-
-// estimate counts float32 numbers: the weights and, for the matrices, the copy
-// that products read; gradients and two moments of what is trained; keys and
-// values of a token; the activations that going backward wants of a token.
-func estimate(c weights.Config, rank int) needs {
-	const float, trained = 4, 3 // bytes; gradient and two moments
-	var all, matrices, adapter int64
-	for _, t := range c.Tensors() {
-		all += int64(t.Len())
-		if len(t.Shape) < 2 {
-			continue
-		}
-		if output := t.Name == "lm_head.weight" || c.Tied && t.Name == "model.embed_tokens.weight"; output || strings.HasPrefix(t.Name, "model.layers.") {
-			matrices += int64(t.Len())
-		}
-		if strings.HasPrefix(t.Name, "model.layers.") {
-			adapter += int64(rank * (t.Shape[0] + t.Shape[1]))
-		}
-	}
-	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	row := 2*c.Width + 2*q + 3*kv + 2*c.MLP
-	if c.Arch == weights.Qwen3 {
-		row += q + kv
-	}
-	return needs{
-		weights: float * (all + matrices),
-		adapter: float * adapter * (1 + trained),
-		full:    float * (all*(1+trained) + matrices),
-		cache:   float * int64(2*kv*c.Layers),
-		row:     float * int64(row*c.Layers),
-	}
+	const rank = 16
+	full := cpu.MemoryEstimate(c, cpu.Options{})
+	lora := cpu.MemoryEstimate(c, cpu.Options{LoRA: &cpu.LoRA{Rank: rank}})
+	fmt.Fprintf(w, "memory, at most\tsampling: %s (weights %s, keys and values %s)\n",
+		run.Bytes(full.Weights+full.Cache), run.Bytes(full.Weights), run.Bytes(full.Cache))
+	fmt.Fprintf(w, "\ttraining a LoRA of rank %d: %s\n", rank, run.Bytes(lora.Total()))
+	fmt.Fprintf(w, "\ttraining all weights: %s (gradients %s, optimiser %s, activations %s)\n",
+		run.Bytes(full.Total()), run.Bytes(full.Gradients), run.Bytes(full.Optimiser), run.Bytes(full.Activations))
 }

@@ -130,7 +130,7 @@ var pageFuncs = template.FuncMap{
 		return short(*r)
 	},
 	"legend":  legend,
-	"sign":    sign,
+	"sign":    Sign,
 	"mark":    func(index int, x, y float64) markAt { return markAt{index, x, y} },
 	"decided": func(c Comparison) bool { return c.CI95[0] > 0 || c.CI95[1] < 0 },
 }

@@ -131,7 +131,7 @@ func (p *Progress) end() {
 	case p.live:
 		p.erase()
 		fmt.Fprintln(p.w, p.line(max(p.width()-1, 1), true))
-	default:
+	case p.told != p.reached || time.Since(p.told) > time.Second: // not told just now
 		fmt.Fprintln(p.w, p.line(0, true))
 	}
 	p.stage = ""
@@ -156,7 +156,7 @@ func (p *Progress) show(stepDone bool) {
 	fmt.Fprintln(p.w, p.line(0, false))
 	p.printed = now
 	if due {
-		p.told = now
+		p.told = p.reached
 	}
 }
 

@@ -16,8 +16,8 @@ var sources = []struct {
 	{rollout.FromHarness, "! harness", "a format error, told to the policy"},
 }
 
-// sign is how the page names a source.
-func sign(s rollout.Source) string {
+// Sign is how reports and dialogues name a source: a sign and a word.
+func Sign(s rollout.Source) string {
 	for _, x := range sources {
 		if x.source == s {
 			return x.sign
