@@ -14,9 +14,16 @@ import (
 	"pgregory.net/rapid"
 )
 
+// tester is a test or a rapid check.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+}
+
 // answer returns the tokens a model would sample to say m after msgs, if it kept
 // to the template and the encoder: to the end of the message.
-func answer(t testing.TB, c *Chat, msgs []chat.Message, m chat.Message, tools []chat.Function) ([]int, bool) {
+func answer(t tester, c *Chat, msgs []chat.Message, m chat.Message, tools []chat.Function) ([]int, bool) {
 	t.Helper()
 	before := prompt(t, c, msgs, tools)
 	whole, err := c.Prompt(append(slices.Clone(msgs), m), tools, Options{Continue: true})
@@ -29,7 +36,7 @@ func answer(t testing.TB, c *Chat, msgs []chat.Message, m chat.Message, tools []
 }
 
 // step checks that Extend after the answer m equals Prompt of the whole.
-func step(t testing.TB, c *Chat, msgs []chat.Message, m chat.Message, more []chat.Message, tools []chat.Function) {
+func step(t tester, c *Chat, msgs []chat.Message, m chat.Message, more []chat.Message, tools []chat.Function) {
 	t.Helper()
 	said, ok := answer(t, c, msgs, m, tools)
 	if !ok {
@@ -172,6 +179,9 @@ func goldenSteps(t *testing.T, c *Chat, thinks bool) {
 	if thinks {
 		thought = "hm | so"
 	}
+	if c.conf.Thinking == nil {
+		rapid.Check(t, func(t *rapid.T) { goldenDialogue(t, c, tools, thought) })
+	}
 	msgs := []chat.Message{{Role: chat.System, Content: "Be kind."}, user("one")}
 	for _, args := range [][]string{{`{"a": [1, "é"]}`}, {`{"a": 9007199254740993}`, `{}`}} {
 		act := acting("", thought, args...)
@@ -190,6 +200,24 @@ func goldenSteps(t *testing.T, c *Chat, thinks bool) {
 			done := append(append(slices.Clone(msgs), act), results...)
 			step(t, c, done, acting("All done.", thought), []chat.Message{user("two")}, tools)
 		}
+	}
+}
+
+// goldenDialogue plays a dialogue of random texts and checks every step of it.
+func goldenDialogue(t *rapid.T, c *Chat, tools []chat.Function, thought string) {
+	text := rapid.StringMatching(`[a-zé{"][a-z "}<|>é\n\\]{0,8}[a-z}]`)
+	msgs := []chat.Message{user(text.Draw(t, "user"))}
+	for range rapid.IntRange(1, 3).Draw(t, "steps") {
+		m, more := acting(text.Draw(t, "answer"), thought), []chat.Message{user(text.Draw(t, "user"))}
+		appends := c.userAppend
+		if rapid.Bool().Draw(t, "call") {
+			m, more = acting("", thought, `{"a": 1}`), []chat.Message{result(text.Draw(t, "result"))}
+			appends = c.toolAppend
+		}
+		if appends {
+			step(t, c, msgs, m, more, tools)
+		}
+		msgs = append(append(msgs, m), more...)
 	}
 }
 
