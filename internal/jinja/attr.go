@@ -134,7 +134,7 @@ func seqCount(r *run, self Value, a args) Value {
 }
 
 func seqIndex(r *run, self Value, a args) Value {
-	v := a.positional("index", 1, 3)
+	v := a.positional(self.typeName(), "index", 1, 3)
 	items := r.collect(self)
 	lo, hi := bounds(v[1:], len(items))
 	for i := lo; i < hi; i++ {

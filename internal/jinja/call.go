@@ -207,11 +207,9 @@ func (a args) one(fn string) Value {
 	return a.pos[0]
 }
 
-// positional returns most values, nil where left out.
-func (a args) positional(fn string, least, most int) []Value {
-	if len(a.kw) > 0 {
-		fail("TypeError", "%s() takes no keyword arguments", fn)
-	}
+// positional returns most values, nil where left out; typ owns the method fn.
+func (a args) positional(typ, fn string, least, most int) []Value {
+	a.noKeywords(strings.TrimPrefix(typ+"."+fn+"()", "."))
 	n := len(a.pos)
 	bound, limit := "", 0
 	switch {
@@ -227,4 +225,16 @@ func (a args) positional(fn string, least, most int) []Value {
 	}
 	fail("TypeError", "%s expected %s%d argument%s, got %d", fn, bound, limit, plural(limit), n)
 	return nil
+}
+
+// atLeastOne is positional for the older methods of str, which word it otherwise.
+func (a args) atLeastOne(fn string, most int) []Value {
+	a.noKeywords("str." + fn + "()")
+	switch n := len(a.pos); {
+	case n < 1:
+		fail("TypeError", "%s() takes at least 1 argument (0 given)", fn)
+	case n > most:
+		fail("TypeError", "%s() takes at most %d arguments (%d given)", fn, most, n)
+	}
+	return a.positional("str", fn, 1, most)
 }

@@ -24,8 +24,10 @@ type spec struct {
 // parseSpec reads the specification of a replacement field, for a value of typ.
 func (r *run) parseSpec(s, typ string) spec {
 	sp := spec{fill: " ", prec: -1}
+	filled := false
 	if _, n := utf8.DecodeRuneInString(s); len(s) > n && strings.IndexByte("<>=^", s[n]) >= 0 {
 		sp.fill, sp.align, s = s[:n], s[n], s[n+1:]
+		filled = true
 	} else if s != "" && strings.IndexByte("<>=^", s[0]) >= 0 {
 		sp.align, s = s[0], s[1:]
 	}
@@ -36,11 +38,12 @@ func (r *run) parseSpec(s, typ string) spec {
 		sp.alt, s = true, s[1:]
 	}
 	if strings.HasPrefix(s, "0") {
-		if s = s[1:]; sp.align == 0 {
-			sp.fill, sp.align = "0", '='
-			if typ == "str" {
-				sp.align = '<'
-			}
+		s = s[1:]
+		if !filled {
+			sp.fill = "0"
+		}
+		if sp.align == 0 && typ != "str" {
+			sp.align = '='
 		}
 	}
 	sp.width, s = r.number(s)

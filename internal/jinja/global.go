@@ -4,9 +4,9 @@ package jinja
 var globals = map[string]Value{
 	"range":     &function{"range", "function", rangeOf},
 	"dict":      &function{"dict", "type", func(r *run, a args) Value { return newDict(r, a) }},
-	"namespace": &function{"namespace", "type", func(r *run, a args) Value { return &namespace{newDict(r, a)} }},
-	"cycler":    &function{"cycler", "type", newCycler},
-	"joiner":    &function{"joiner", "type", newJoiner},
+	"namespace": &function{"jinja2.utils.Namespace", "type", func(r *run, a args) Value { return &namespace{newDict(r, a)} }},
+	"cycler":    &function{"jinja2.utils.Cycler", "type", newCycler},
+	"joiner":    &function{"jinja2.utils.Joiner", "type", newJoiner},
 
 	"raise_exception": &function{"raise_exception", "function", raiseException},
 	"strftime_now":    &function{"strftime_now", "function", strftimeNow},
@@ -14,11 +14,7 @@ var globals = map[string]Value{
 
 func raiseException(r *run, a args) Value {
 	v := bind(a, "_compile_jinja_template.<locals>.raise_exception", 0, "message")
-	message := ""
-	if v[0] != (None{}) {
-		message = r.str(v[0])
-	}
-	fail("TemplateError", "%s", message)
+	fail("TemplateError", "%s", r.str(v[0]))
 	return nil
 }
 
@@ -29,7 +25,7 @@ func rangeOf(r *run, a args) Value {
 	if len(a.kw) > 0 {
 		fail("TypeError", "safe_range() got an unexpected keyword argument %s", reprString(a.kw[0].name))
 	}
-	v := a.positional("range", 1, 3)
+	v := a.positional("", "range", 1, 3)
 	var n [3]int
 	for i, x := range v {
 		if x != nil {
@@ -114,7 +110,7 @@ func view(self Value, a args, kind string) Value {
 }
 
 func dictGet(_ *run, self Value, a args) Value {
-	v := a.positional("get", 1, 2)
+	v := a.positional("dict", "get", 1, 2)
 	if got, ok := self.(*Dict).Get(v[0]); ok {
 		return got
 	}
@@ -132,7 +128,7 @@ func dictCopy(r *run, self Value, a args) Value {
 }
 
 func dictFromKeys(r *run, _ Value, a args) Value {
-	v := a.positional("fromkeys", 1, 2)
+	v := a.positional("dict", "fromkeys", 1, 2)
 	if v[1] == nil {
 		v[1] = None{}
 	}

@@ -80,6 +80,10 @@ func (w *writer) repr(v Value) {
 	case *loop:
 		w.write(fmt.Sprintf("<LoopContext %d/%d>", v.index0+1, v.length(w.r)))
 	case *function:
+		if v.typ == "type" {
+			w.write("<class '" + v.name + "'>")
+			return
+		}
 		w.write("<" + v.typeName() + " " + v.name + ">")
 	default: // Python prints an address
 		w.write("<" + v.typeName() + " object>")

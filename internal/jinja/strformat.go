@@ -16,7 +16,7 @@ type formatFields struct {
 }
 
 func (f *formatFields) format(s string, depth int) string {
-	if depth > 1 {
+	if depth > 2 {
 		fail("ValueError", "Max string recursion exceeded")
 	}
 	w := &writer{r: f.r}
@@ -140,7 +140,7 @@ func (f *formatFields) first(name string) Value {
 	}
 	if i, ok := small(n); ok {
 		if i >= len(f.a.pos) {
-			fail("IndexError", "Replacement index %d out of range for positional args tuple", i)
+			fail("IndexError", "tuple index out of range")
 		}
 		return f.a.pos[i]
 	}

@@ -127,10 +127,13 @@ func capitalize(s string) string {
 func swapCase(s string) string {
 	var b strings.Builder
 	for _, c := range s {
-		if unicode.IsUpper(c) {
+		switch {
+		case unicode.IsUpper(c):
 			b.WriteString(lower(string(c)))
-		} else {
+		case unicode.IsLower(c):
 			b.WriteString(upper(string(c)))
+		default:
+			b.WriteRune(c)
 		}
 	}
 	return b.String()
@@ -179,7 +182,7 @@ func isIdentifier(s string) bool {
 
 func stripper(name string, left, right bool) method {
 	return func(r *run, self Value, a args) Value {
-		v := a.positional(name, 0, 1)
+		v := a.positional("str", name, 0, 1)
 		s, _ := text(self)
 		return like(self, r.strip(s, v[0], left, right, name))
 	}
@@ -386,7 +389,7 @@ func (r *run) window(s string, v []Value) (part string, lo int, ok bool) {
 }
 
 func affix(r *run, self Value, a args, name string, has func(s, affix string) bool) Value {
-	v := a.positional(name, 1, 3)
+	v := a.atLeastOne(name, 3)
 	s, _ := text(self)
 	part, _, ok := r.window(s, v[1:])
 	if t, isTuple := v[0].(*tuple); isTuple {
@@ -422,7 +425,7 @@ func remover(name string, remove func(s, affix string) string) method {
 
 // search returns where the argument lies in code points, or -1.
 func search(r *run, self Value, a args, name string, find func(s, sub string) int) int {
-	v := a.positional(name, 1, 3)
+	v := a.atLeastOne(name, 3)
 	sub := mustText(v[0])
 	s, _ := text(self)
 	part, lo, ok := r.window(s, v[1:])
@@ -444,7 +447,7 @@ func found(i int) Value {
 }
 
 func strCount(r *run, self Value, a args) Value {
-	v := a.positional("count", 1, 3)
+	v := a.atLeastOne("count", 3)
 	sub := mustText(v[0])
 	s, _ := text(self)
 	part, _, ok := r.window(s, v[1:])
@@ -455,7 +458,7 @@ func strCount(r *run, self Value, a args) Value {
 }
 
 func strReplace(r *run, self Value, a args) Value {
-	v := a.positional("replace", 2, 3)
+	v := a.positional("str", "replace", 2, 3)
 	for i, arg := range v[:2] {
 		if _, ok := text(arg); !ok {
 			fail("TypeError", "replace() argument %d must be str, not %s", i+1, arg.typeName())
@@ -531,7 +534,7 @@ func strFormatMap(r *run, self Value, a args) Value {
 
 func justifier(name string, align byte) method {
 	return func(r *run, self Value, a args) Value {
-		v := a.positional(name, 1, 2)
+		v := a.positional("str", name, 1, 2)
 		fill := " "
 		if v[1] != nil {
 			if fill = mustText(v[1]); utf8.RuneCountInString(fill) != 1 {
