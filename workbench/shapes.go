@@ -4,39 +4,48 @@ import "envace/task"
 
 // Ends of plans that all domains share, so that one skill serves in each.
 
-// tell is the answer to a question for one value.
-func tell(key string, name any, value Ref) *Plan {
+// Tell answers a question for one value: "the price of amber-fox is 30."
+func Tell(key string, name any, value Ref) *Plan {
 	return Say("the %v of %v is %v.", key, name, value)
 }
 
-// onlyIf goes on with yes where what was read allows it, and otherwise declines:
-// name is what fact says.
-func onlyIf(allowed task.Cond, yes *Plan, name any, fact Ref) *Plan {
+// OnlyIf goes on with yes where what was read allows it, and otherwise declines:
+// "sorry, amber-fox is shipped.", where the last word is fact.
+func OnlyIf(allowed task.Cond, yes *Plan, name any, fact Ref) *Plan {
 	return If(allowed, yes, Sorry("%v is %v.", name, fact))
 }
 
-// yesNo answers whether cond holds, with the value that decides.
-func yesNo(cond task.Cond, key string, name any, value Ref) *Plan {
+// YesNo answers whether cond holds, with the value that decides it.
+func YesNo(cond task.Cond, key string, name any, value Ref) *Plan {
 	return If(cond,
 		Say("yes, the %v of %v is %v.", key, name, value).Any("yes").Without("no"),
 		Say("no, the %v of %v is %v.", key, name, value).Any("no").Without("yes"))
 }
 
-// oneOf names a where cond holds, else b.
-func oneOf(cond task.Cond, a, b, what string) *Plan {
+// OneOf names a where cond holds, else b: "amber-fox is cheaper."
+func OneOf(cond task.Cond, a, b, what string) *Plan {
 	return If(cond, Say("%v is %v.", a, what).Any(a).Without(b), Say("%v is %v.", b, what).Any(b).Without(a))
 }
 
-// beyond declines what no tool can do.
-func beyond() *Plan { return Sorry("i cannot do that.") }
+// Attempt makes the call that plan begins with, for a user who wants no look
+// before. Where the tool refuses it declines: "sorry, amber-fox is shipped.", by
+// the fact under key in the tool's error.
+func Attempt(plan *Plan, name any, key string) *Plan {
+	return Do(plan.id, plan.tool, plan.args, If(From(plan.id).Failed(),
+		Sorry("%v is %v.", name, From(plan.id+"."+key)), plan.next))
+}
 
-// freshNames are what new entities will be called, in order.
-type freshNames []string
+// Beyond declines what no tool can do.
+func Beyond() *Plan { return Sorry("i cannot do that.") }
 
-func (r *Rand) fresh() freshNames { return freshNames{r.Name(), r.Name(), r.Name()} }
+// FreshNames are what new entities of a state will be called, in order.
+type FreshNames []string
 
-// next takes a name; the last one stays.
-func (f *freshNames) next() string {
+// Fresh draws the names of new entities.
+func (r *Rand) Fresh() FreshNames { return FreshNames{r.Name(), r.Name(), r.Name()} }
+
+// Next takes a name; the last one stays.
+func (f *FreshNames) Next() string {
 	name := (*f)[0]
 	if len(*f) > 1 {
 		*f = (*f)[1:]

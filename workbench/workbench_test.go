@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"envace/chat"
@@ -17,19 +18,27 @@ import (
 
 const perDomain = 250
 
-func tasks(t *testing.T, domain string, n int) []task.Task {
-	t.Helper()
-	out, err := Tasks(domain, 7, "test", n)
-	if err != nil {
-		t.Fatal(err)
+// suite generates the tasks of all domains once; tests only read them.
+var suite = sync.OnceValues(func() (map[string][]task.Task, error) {
+	all := map[string][]task.Task{}
+	for _, d := range Domains() {
+		list, err := Tasks(d.Name, 7, "test", perDomain)
+		if err != nil {
+			return nil, err
+		}
+		all[d.Name] = list
 	}
-	return out
-}
+	return all, nil
+})
 
 // each runs f on every domain's tasks.
 func each(t *testing.T, f func(t *testing.T, tasks []task.Task)) {
+	all, err := suite()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, d := range Domains() {
-		t.Run(d.Name, func(t *testing.T) { f(t, tasks(t, d.Name, perDomain)) })
+		t.Run(d.Name, func(t *testing.T) { f(t, all[d.Name]) })
 	}
 }
 
