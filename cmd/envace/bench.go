@@ -13,11 +13,10 @@ import (
 
 // benchOptions is the command line of envace bench workbench.
 type benchOptions struct {
-	Model   string   // folder or GGUF
+	modelOptions
 	Domains []string // at least one
 	N       int      // tasks of each domain
 	Seed    uint64
-	Threads int // 0 is every core
 	JSON    bool
 
 	Stdout, Stderr io.Writer
@@ -58,12 +57,11 @@ Held out: %s.`, strings.Join(workbench.Train(), ", "), strings.Join(workbench.He
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Model, "model", "", "`folder` of Hugging Face files (a checkpoint is one), or a GGUF file")
-	f.StringSliceVar(&o.Domains, "domains", allDomains(), "domains to play")
-	f.IntVar(&o.N, "n", 100, "tasks of each domain")
-	f.Uint64Var(&o.Seed, "seed", 1, "seed of the tasks")
-	f.IntVar(&o.Threads, "threads", 0, "processor threads (0: every core)")
-	f.BoolVar(&o.JSON, "json", false, "print JSON, an object a domain and one for all")
+	o.modelOptions.flags(f)
+	f.StringSliceVar(&o.Domains, "domains", allDomains(), "`names` of the domains to play")
+	f.IntVar(&o.N, "n", 100, "`number` of tasks of each domain")
+	f.Uint64Var(&o.Seed, "seed", 1, "`number` that the tasks draw from")
+	f.BoolVar(&o.JSON, "json", false, "print an object of JSON for each domain, a line each")
 	return cmd
 }
 

@@ -10,10 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"envace/chat"
-	"envace/engine"
-	"envace/engine/cpu"
-	"envace/internal/weights"
-	"envace/render"
 	"envace/rollout"
 	"envace/task"
 	"envace/workbench"
@@ -21,14 +17,12 @@ import (
 
 // chatOptions is the command line of envace chat.
 type chatOptions struct {
-	Model       string
+	modelOptions
 	Domain      string
 	Seed        uint64
 	Imagine     bool
 	Brief       bool
 	Temperature float64
-	MaxTokens   int
-	Threads     int
 }
 
 func chatCommand() *cobra.Command {
@@ -51,46 +45,22 @@ input, ends the talk.`,
 			if err != nil {
 				return usageError{fmt.Errorf("--domain: %w", err)}
 			}
-			policy, err := openPolicy(cmd.Context(), o)
+			policy, err := openPolicy(cmd.Context(), o.modelOptions)
 			if err != nil {
 				return err
 			}
+			policy.Params.Temperature = o.Temperature
 			return converse(cmd.Context(), o, policy, t, cmd.InOrStdin(), newScreen(cmd.OutOrStdout()))
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Model, "model", "", "`folder` of Hugging Face files (a checkpoint is one), or a GGUF file")
+	o.modelOptions.flags(f)
 	f.StringVar(&o.Domain, "domain", "orders", "`name` of the workbench domain whose tools the model has")
 	f.Uint64Var(&o.Seed, "seed", 1, "`number` that the domain's state and the sampling draw from")
 	f.BoolVar(&o.Imagine, "imagine", false, "let the model imagine what the tools answer")
 	f.BoolVar(&o.Brief, "brief", false, "imagine with the short prompts of the small recipes")
 	f.Float64Var(&o.Temperature, "temperature", 0, "`degree` of chance in sampling (0: the likeliest token)")
-	f.IntVar(&o.MaxTokens, "max-tokens", 512, "most `tokens` of one message")
-	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
 	return cmd
-}
-
-// openPolicy opens the model of o for sampling.
-func openPolicy(ctx context.Context, o chatOptions) (rollout.Policy, error) {
-	m, err := weights.Open(o.Model)
-	if err != nil {
-		return rollout.Policy{}, err
-	}
-	defer m.Close()
-	renderer, err := render.Open(m, render.Config{})
-	if err != nil {
-		return rollout.Policy{}, err
-	}
-	e, err := cpu.Open(o.Model, cpu.Options{Threads: o.Threads})
-	if err != nil {
-		return rollout.Policy{}, err
-	}
-	sampler, err := e.Pin(ctx)
-	if err != nil {
-		return rollout.Policy{}, err
-	}
-	params := engine.Params{Temperature: o.Temperature, MaxTokens: o.MaxTokens}
-	return rollout.Policy{Renderer: renderer, Sampler: sampler, Params: params}, nil
 }
 
 // converse plays an episode whose user sits at in. t gives the tools and the
@@ -120,9 +90,19 @@ func converse(ctx context.Context, o chatOptions, policy rollout.Policy, t task.
 	}
 	talk.show(ep)
 	if ep.Stop != rollout.StopDone {
-		out.note("the talk ended: %s", strings.TrimSpace(string(ep.Stop)+" "+ep.Detail))
+		out.note("the talk ended: %s", whyEnded(ep, o.MaxTokens))
 	}
 	return nil
+}
+
+func whyEnded(ep *rollout.Episode, most int) string {
+	switch {
+	case ep.Stop == rollout.StopTokens:
+		return fmt.Sprintf("a message came to --max-tokens %d", most)
+	case ep.Detail != "":
+		return string(ep.Stop) + ", " + ep.Detail
+	}
+	return string(ep.Stop)
 }
 
 func names(t task.Task) []string {

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"envace/engine"
+	"envace/engine/cpu"
+	"envace/internal/weights"
+	"envace/render"
+	"envace/rollout"
+)
+
+// modelOptions are the flags of commands that let a model speak.
+type modelOptions struct {
+	Model     string // folder or GGUF
+	Adapter   string // peft folder on top of it; "" is none
+	MaxTokens int    // of one message
+	Threads   int    // 0 is every core
+}
+
+func (o *modelOptions) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.Model, "model", "", "`folder` of Hugging Face files (a checkpoint is one), or a GGUF file")
+	f.StringVar(&o.Adapter, "adapter", "", "`folder` of a LoRA adapter of that model, in peft's form")
+	f.IntVar(&o.MaxTokens, "max-tokens", 512, "most `tokens` of one message")
+	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
+}
+
+// openPolicy opens a model for greedy sampling.
+func openPolicy(ctx context.Context, o modelOptions) (rollout.Policy, error) {
+	m, err := weights.Open(o.Model)
+	if err != nil {
+		return rollout.Policy{}, err
+	}
+	defer m.Close()
+	renderer, err := render.Open(m, render.Config{})
+	if err != nil {
+		return rollout.Policy{}, err
+	}
+	e, err := cpu.Open(o.Model, cpu.Options{Threads: o.Threads, Adapter: o.Adapter})
+	if err != nil {
+		return rollout.Policy{}, err
+	}
+	sampler, err := e.Sampler(ctx)
+	if err != nil {
+		return rollout.Policy{}, err
+	}
+	return rollout.Policy{Renderer: renderer, Sampler: sampler, Params: engine.Params{MaxTokens: o.MaxTokens}}, nil
+}
