@@ -32,13 +32,23 @@ type node struct {
 	used     int
 	order    int
 
-	tick, from, row int // the batch row of token from, in step tick
+	tick  int     // step that place is of
+	place []place // where its tokens are in that step's batch
 }
+
+// place says that batch rows from row on hold n tokens of a node, from token from on.
+type place struct{ from, n, row int }
 
 // link is the first n tokens of a node, as part of a sequence.
 type link struct {
 	*node
 	n int
+}
+
+// work is a place to be of a node.
+type work struct {
+	*node
+	from, n int
 }
 
 // NewCache returns a cache for about the given number of tokens.
@@ -78,7 +88,7 @@ type Seq struct {
 	cache *Cache
 	links []link
 	n     int
-	work  []link // nodes with tokens to compute in this step: n is how many
+	work  []work // what to compute in this step
 	ready bool   // all tokens are computed after this step
 	row   int    // batch row of the last token in this step
 }

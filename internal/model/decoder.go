@@ -13,7 +13,9 @@ type Decoder struct {
 	order []*Seq
 	chain []run
 	ids   []int
-	again map[*node]int // rows of tokens computed again without being stored, see place
+	again map[*node]int // rows of last tokens that are computed again, see last
+
+	computed int
 }
 
 // NewDecoder returns a Decoder of m with a cache of about the given number of tokens.
@@ -23,6 +25,9 @@ func NewDecoder(m *Model, cacheTokens int) *Decoder {
 
 // Cache is the decoder's cache, from which its sequences come.
 func (d *Decoder) Cache() *Cache { return d.cache }
+
+// Computed is the number of tokens that have gone through the layers so far.
+func (d *Decoder) Computed() int { return d.computed }
 
 // Step computes up to budget tokens of the sequences that are not computed yet,
 // the first ones first, and at least one token of each sequence that lacks no
@@ -42,6 +47,7 @@ func (d *Decoder) Step(seqs []*Seq, budget int, next func(i int, logits []float3
 	if d.head == nil {
 		d.head = newHead(d.m)
 	}
+	d.computed += len(d.batch.IDs)
 	if err := d.pass.forward(&d.batch, d.cache.layer); err != nil {
 		return err
 	}
@@ -61,10 +67,9 @@ func (d *Decoder) schedule(s *Seq, budget int) int {
 			s.ready = false
 			break
 		}
-		l.tick, l.from = d.cache.tick, l.done
+		s.work = append(s.work, work{l.node, l.done, n})
 		l.done += n
 		used += n
-		s.work = append(s.work, link{l.node, n})
 		if l.done < l.n {
 			s.ready = false
 			break
@@ -109,16 +114,18 @@ func compareLinks(a, b *Seq) int {
 func (d *Decoder) place(s *Seq) {
 	b := &d.batch
 	first := s.work[0]
-	start := first.start + first.from
 	d.ids = d.ids[:0]
 	for _, w := range s.work {
-		w.row = len(b.IDs) + len(d.ids)
+		if w.tick != d.cache.tick {
+			w.tick, w.node.place = d.cache.tick, w.node.place[:0]
+		}
+		w.node.place = append(w.node.place, place{w.from, w.n, len(b.IDs) + len(d.ids)})
 		for i := range w.n {
 			d.ids = append(d.ids, w.ids[w.from+i])
 			b.Targets = append(b.Targets, slot{w.node, w.from + i})
 		}
 	}
-	b.add(d.ids, start, d.runs(s))
+	b.add(d.ids, first.start+first.from, d.runs(s))
 }
 
 // runs is the chain of all nodes of s.
@@ -135,8 +142,10 @@ func (d *Decoder) runs(s *Seq) []run {
 // are not.
 func (d *Decoder) last(s *Seq) int {
 	l := s.links[len(s.links)-1]
-	if l.tick == d.cache.tick && l.n-1 >= l.from && l.n <= l.done {
-		return l.row + l.n - 1 - l.from
+	for _, p := range l.place {
+		if at := l.n - 1 - p.from; l.tick == d.cache.tick && at >= 0 && at < p.n {
+			return p.row + at
+		}
 	}
 	if row, ok := d.again[l.node]; ok && d.batch.Pos[row] == s.n-1 {
 		return row

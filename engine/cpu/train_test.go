@@ -1,0 +1,263 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"envace/engine"
+	"envace/internal/model"
+	"envace/internal/weights"
+	"pgregory.net/rapid"
+)
+
+// Packed into a forest, rows give the losses and gradients that they give alone.
+func TestForestEqualsSeparateRows(t *testing.T) {
+	engines := map[string]*Engine{
+		"qwen3": lively(t, weights.Qwen3, Options{BatchTokens: 1 << 12}),
+		"llama": lively(t, weights.Llama, Options{BatchTokens: 1 << 12}),
+		"lora":  lively(t, weights.Qwen3, Options{BatchTokens: 1 << 12, LoRA: &LoRA{Rank: 3, Alpha: 6}}),
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		e := engines[rapid.SampledFrom([]string{"qwen3", "llama", "lora"}).Draw(t, "engine")]
+		rnd := model.NewRand(rapid.Uint64().Draw(t, "seed"))
+		rows := forestRows(&rnd, rapid.IntRange(1, 12).Draw(t, "rows"), rapid.IntRange(3, 90).Draw(t, "longest"), 5)
+		data := forestData(&rnd, rows)
+		loss := rapid.SampledFrom([]engine.Loss{{Objective: engine.CrossEntropy}, goldenPPO,
+			{Objective: engine.ImportanceSampling, KL: 0.1, KLKind: engine.K2}}).Draw(t, "loss")
+		checkForest(t, e, data, loss)
+	})
+}
+
+func checkForest(t *rapid.T, e *Engine, data []engine.Datum, loss engine.Loss) {
+	var want engine.Result
+	nodes := map[string]bool{}
+	for _, d := range data {
+		res, err := e.ForwardBackward(context.Background(), []engine.Datum{d}, loss)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Loss += res.Loss
+		want.Logprobs = append(want.Logprobs, res.Logprobs...)
+		want.TokensRows += len(d.Input)
+		for i := range d.Input {
+			key := make([]byte, i+1)
+			for j := range key {
+				key[j] = byte(d.Input[j])
+			}
+			nodes[string(key)] = true
+		}
+	}
+	alone := gradients(e)
+	got, err := e.ForwardBackward(context.Background(), data, loss)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if together := gradients(e); norm(alone) > 1e-6 && relative(together, alone) > 1e-5 {
+		t.Errorf("gradients are off by %g", relative(together, alone))
+	}
+	if math.Abs(got.Loss-want.Loss) > 1e-6*(1+math.Abs(want.Loss)) {
+		t.Errorf("loss %g, alone %g", got.Loss, want.Loss)
+	}
+	if got.TokensRows != want.TokensRows || got.TokensComputed != len(nodes) {
+		t.Errorf("tokens %d of %d, want %d of %d", got.TokensComputed, got.TokensRows, len(nodes), want.TokensRows)
+	}
+	for i := range data {
+		if !sameBits(got.Logprobs[i], want.Logprobs[i]) {
+			t.Errorf("row %d: log-probabilities %v, alone %v", i, got.Logprobs[i], want.Logprobs[i])
+		}
+	}
+}
+
+func norm(list [][]float32) float64 {
+	var s float64
+	for _, x := range list {
+		for _, v := range x {
+			s += float64(v) * float64(v)
+		}
+	}
+	return math.Sqrt(s)
+}
+
+// A tree that does not fit is cut, with the same result.
+func TestBatchTokensDoNotMatter(t *testing.T) {
+	rnd := model.NewRand(5)
+	data := forestData(&rnd, forestRows(&rnd, 40, 60, 4))
+	var want engine.Result
+	var wantG [][]float32
+	for _, budget := range []int{1 << 14, 200, 64, 1} {
+		e := lively(t, weights.Qwen3, Options{BatchTokens: budget})
+		got := forwardBackward(t, e, data, goldenPPO)
+		g := gradients(e)
+		if budget == 1<<14 {
+			want, wantG = got, g
+			continue
+		}
+		if r := relative(g, wantG); r > 1e-5 {
+			t.Errorf("budget %d: gradients are off by %g", budget, r)
+		}
+		for i := range got.Logprobs {
+			if !sameBits(got.Logprobs[i], want.Logprobs[i]) {
+				t.Errorf("budget %d: row %d differs in its log-probabilities", budget, i)
+			}
+		}
+		if got.TokensComputed < want.TokensComputed {
+			t.Errorf("budget %d: %d tokens computed, fewer than %d", budget, got.TokensComputed, want.TokensComputed)
+		}
+	}
+}
+
+// Threads change no bit: not of results, gradients, or weights after steps.
+func TestThreadsChangeNothing(t *testing.T) {
+	rnd := model.NewRand(6)
+	data := forestData(&rnd, forestRows(&rnd, 30, 100, 4))
+	for _, o := range []Options{{}, {LoRA: &LoRA{Rank: 2, Alpha: 4}}} {
+		run := func(threads int) (out [][]float32) {
+			o.Threads = threads
+			e := lively(t, weights.Qwen3, o)
+			for range 3 {
+				out = append(out, forwardBackward(t, e, data, goldenPPO).Logprobs...)
+				out = append(out, []float32{float32(optimStep(t, e))})
+			}
+			for _, p := range e.state.m.Trained() {
+				out = append(out, p.W)
+			}
+			return out
+		}
+		one, two := run(1), run(2)
+		for i := range one {
+			if !sameBits(one[i], two[i]) {
+				t.Fatalf("lora %v: part %d differs between 1 and 2 threads", o.LoRA != nil, i)
+			}
+		}
+	}
+}
+
+func TestZeroWeights(t *testing.T) {
+	e := lively(t, weights.Qwen3, Options{})
+	for _, w := range [][]float32{nil, {0, 0}} {
+		res := forwardBackward(t, e, []engine.Datum{{Input: []int{1, 2}, Target: []int{2, 3}, Weight: w}}, goldenPPO)
+		if res.Loss != 0 || res.ClipFraction != 0 || res.RatioMax != 0 {
+			t.Errorf("weights %v: result %+v", w, res)
+		}
+		if n := norm(gradients(e)); n != 0 {
+			t.Errorf("weights %v: gradient norm %g", w, n)
+		}
+	}
+	if n := optimStep(t, e); n != 0 {
+		t.Errorf("norm %g of no gradient", n)
+	}
+}
+
+func TestBadData(t *testing.T) {
+	e := lively(t, weights.Qwen3, Options{})
+	ok := engine.Datum{Input: []int{1, 2}, Target: []int{2, 3}, Weight: []float32{1, 1}}
+	with := func(f func(*engine.Datum)) []engine.Datum {
+		d := ok
+		f(&d)
+		return []engine.Datum{ok, d}
+	}
+	nan := float32(math.NaN())
+	for _, tt := range []struct {
+		name, want string
+		data       []engine.Datum
+	}{
+		{"no data", "no data", nil},
+		{"empty row", "datum 1: input is empty", with(func(d *engine.Datum) { d.Input = nil })},
+		{"input id", "datum 1: input: token 1 is 37: the vocabulary has 37", with(func(d *engine.Datum) { d.Input = []int{1, 37} })},
+		{"negative id", "token 0 is -1", with(func(d *engine.Datum) { d.Input = []int{-1, 3} })},
+		{"target id", "datum 1: target 1 is token 99: the vocabulary has 37", with(func(d *engine.Datum) { d.Target = []int{1, 99} })},
+		{"target length", "datum 1: target has length 1, input 2", with(func(d *engine.Datum) { d.Target = []int{1} })},
+		{"weight length", "weight has length 3", with(func(d *engine.Datum) { d.Weight = []float32{1, 2, 3} })},
+		{"advantage length", "advantage has length 0", with(func(d *engine.Datum) { d.Advantage = []float32{} })},
+		{"no target", "there is no target", with(func(d *engine.Datum) { d.Target = nil })},
+		{"weight nan", "weight 0 is NaN", with(func(d *engine.Datum) { d.Weight = []float32{nan, 1} })},
+		{"too long", "input has 161 tokens, the window 160", with(func(d *engine.Datum) { *d = engine.Datum{Input: make([]int, 161)} })},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := e.ForwardBackward(context.Background(), tt.data, engine.Loss{Objective: engine.CrossEntropy})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := e.ForwardBackward(context.Background(), []engine.Datum{ok}, engine.Loss{Objective: "hinge"}); err == nil {
+		t.Error("an unknown objective is taken")
+	}
+	if n := norm(gradients(e)); n != 0 {
+		t.Errorf("refused data left a gradient of norm %g", n)
+	}
+}
+
+func TestGradientNotFinite(t *testing.T) {
+	e := lively(t, weights.Llama, Options{})
+	before := slices.Clone(e.state.m.Params()[3].W)
+	data := []engine.Datum{{Input: []int{1}, Target: []int{2}, Weight: []float32{1}, Advantage: []float32{float32(math.Inf(1))}}}
+	if _, err := e.ForwardBackward(context.Background(), data, engine.Loss{Objective: engine.ImportanceSampling}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.OptimStep(context.Background(), adam); !errors.Is(err, engine.ErrNotFinite) {
+		t.Fatalf("error %v, want ErrNotFinite", err)
+	}
+	if !sameBits(before, e.state.m.Params()[3].W) || norm(gradients(e)) != 0 {
+		t.Error("weights or gradients are left changed")
+	}
+}
+
+func TestNaNNamesLayer(t *testing.T) {
+	e := lively(t, weights.Qwen3, Options{})
+	for _, p := range e.state.m.Params() {
+		if p.Name == "model.layers.1.mlp.up_proj.weight" {
+			p.W[5] = float32(math.NaN())
+		}
+	}
+	e.state.m.Repack()
+	data := []engine.Datum{{Input: []int{1, 2}, Target: []int{2, 3}, Weight: []float32{1, 1}}}
+	_, err := e.ForwardBackward(context.Background(), data, engine.Loss{Objective: engine.CrossEntropy})
+	if err == nil || !strings.Contains(err.Error(), "layer 1 ") {
+		t.Errorf("forward backward: error %v does not name layer 1", err)
+	}
+	s, _ := e.Sampler(context.Background())
+	if _, err := s.Sample(context.Background(), []int{1, 2}, 1, engine.Params{MaxTokens: 3}); err == nil || !strings.Contains(err.Error(), "layer 1 ") {
+		t.Errorf("sample: error %v does not name layer 1", err)
+	}
+	if _, err := s.Logprobs(context.Background(), [][]int{{1, 2}}); err == nil || !strings.Contains(err.Error(), "layer 1 ") {
+		t.Errorf("logprobs: error %v does not name layer 1", err)
+	}
+}
+
+func TestCancelledForwardBackward(t *testing.T) {
+	e := lively(t, weights.Qwen3, Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	data := []engine.Datum{{Input: []int{1, 2}, Target: []int{2, 3}, Weight: []float32{1, 1}}}
+	if _, err := e.ForwardBackward(ctx, data, engine.Loss{Objective: engine.CrossEntropy}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+}
+
+// An adapter trains itself and nothing else, and a tiny model learns a rule.
+func TestLearning(t *testing.T) {
+	for _, o := range []Options{{}, {LoRA: &LoRA{Rank: 4, Alpha: 8}}, {LoRA: &LoRA{Rank: 4, Alpha: 8, Targets: []string{"gate_proj", "v_proj"}}}} {
+		e := lively(t, weights.Qwen3, o)
+		base := slices.Clone(e.state.m.Params()[5].W)
+		data := []engine.Datum{{Input: []int{1, 2, 3, 4}, Target: []int{2, 3, 4, 1}, Weight: []float32{1, 1, 1, 1}}}
+		first := forwardBackward(t, e, data, engine.Loss{Objective: engine.CrossEntropy}).Loss
+		e.state.m.ZeroGrad()
+		last := first
+		for range 60 {
+			last = forwardBackward(t, e, data, engine.Loss{Objective: engine.CrossEntropy}).Loss
+			optimStep(t, e)
+		}
+		// A frozen output matrix of small numbers bounds what an adapter can say.
+		if o.LoRA == nil && last > first/4 || last > first-1 {
+			t.Errorf("%+v: the loss went from %g to %g", o.LoRA, first, last)
+		}
+		if o.LoRA != nil && !sameBits(base, e.state.m.Params()[5].W) {
+			t.Errorf("%+v: a frozen weight has moved", o.LoRA)
+		}
+	}
+}
