@@ -1,7 +1,8 @@
 //go:build ignore
 
-// Command gemm multiplies square matrices for gemm.py: for each line "n threads"
-// of its input it answers the seconds that one product took.
+// Command gemm multiplies square matrices for gemm.py: for each line
+// "n threads times" of its input it answers the seconds that the fastest of so
+// many products took.
 package main
 
 import (
@@ -21,17 +22,21 @@ func main() {
 	in := bufio.NewScanner(os.Stdin)
 	var a, b, c []float32
 	for in.Scan() {
-		var n, threads int
-		if _, err := fmt.Sscan(in.Text(), &n, &threads); err != nil {
-			fmt.Fprintln(os.Stderr, "read a line \"n threads\":", err)
+		var n, threads, times int
+		if _, err := fmt.Sscan(in.Text(), &n, &threads, &times); err != nil {
+			fmt.Fprintln(os.Stderr, "read a line \"n threads times\":", err)
 			os.Exit(1)
 		}
 		if len(a) != n*n {
 			a, b, c = numbers(n*n), numbers(n*n), make([]float32, n*n)
 		}
-		start := time.Now()
-		kernel.NewPool(threads).Gemm(c, n, kernel.Mat{Data: a, Row: n, Col: 1}, kernel.Mat{Data: b, Row: n, Col: 1}, n, n, n, false)
-		fmt.Println(time.Since(start).Seconds())
+		pool, best := kernel.NewPool(threads), time.Hour
+		for range times {
+			start := time.Now()
+			pool.Gemm(c, n, kernel.Mat{Data: a, Row: n, Col: 1}, kernel.Mat{Data: b, Row: n, Col: 1}, n, n, n, false)
+			best = min(best, time.Since(start))
+		}
+		fmt.Println(best.Seconds())
 	}
 }
 

@@ -1,4 +1,4 @@
-"""Time our matrix product and OpenBLAS's (through numpy) in turn, product by product.
+"""Time our matrix product and OpenBLAS's (through numpy) in turn, a few products each.
 
 Usage: gemm.py PROGRAM [ROUNDS], where PROGRAM is built from gemm.go.
 Prints GFLOP/s (the best of each), the ratio of the best times, and the median
@@ -18,14 +18,17 @@ def main():
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 30
     ours = subprocess.Popen([sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
 
-    def run_ours(n, threads):
-        print(n, threads, file=ours.stdin)
+    def run_ours(n, threads, times):
+        print(n, threads, times, file=ours.stdin)
         return float(ours.stdout.readline())
 
-    def run_openblas(a, b, c):
-        start = time.perf_counter()
-        numpy.matmul(a, b, out=c)
-        return time.perf_counter() - start
+    def run_openblas(a, b, c, times):
+        best = float("inf")
+        for _ in range(times):
+            start = time.perf_counter()
+            numpy.matmul(a, b, out=c)
+            best = min(best, time.perf_counter() - start)
+        return best
 
     blas = next(x for x in threadpoolctl.threadpool_info() if x["internal_api"] == "openblas")
     print(f"OpenBLAS {blas['version']}, kernels for {blas['architecture']}; {rounds} rounds")
@@ -35,13 +38,11 @@ def main():
             for n in (512, 1024, 2048):
                 a = numpy.random.rand(n, n).astype("f")
                 b, c = a.T.copy(), numpy.empty_like(a)
-                repeat = max(1, int(3e8 / n**3))
-                run_ours(n, threads), run_openblas(a, b, c)
+                times = max(2, int(1e9 / n**3))
+                run_ours(n, threads, 1), run_openblas(a, b, c, 1)
                 pairs = []
                 for _ in range(rounds):
-                    x = min(run_ours(n, threads) for _ in range(repeat))
-                    y = min(run_openblas(a, b, c) for _ in range(repeat))
-                    pairs.append((x, y))
+                    pairs.append((run_ours(n, threads, times), run_openblas(a, b, c, times)))
                 report(n, threads, pairs)
     ours.stdin.close()
     ours.wait()
