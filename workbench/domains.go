@@ -9,7 +9,7 @@ import (
 
 // Domains returns the domains of this package, first those for training.
 func Domains() []Domain {
-	return []Domain{orders(), bank(), calendar(), travel(), files()}
+	return []Domain{orders(), bank(), calendar(), travel(), files(), tickets(), inventory(), messages()}
 }
 
 // Train names the domains for training.
