@@ -102,13 +102,13 @@ func printJSON(w io.Writer, scores []domainScore) error {
 
 func printScores(w io.Writer, scores []domainScore) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "DOMAIN\tTASKS\tSUCCESS\t95 % INTERVAL\tREWARD\tTOKENS\t")
+	fmt.Fprintln(table, "DOMAIN\tTASKS\tSUCCESS\t95 % INTERVAL\tREWARD\tTOKENS\tKIND")
 	for _, s := range scores {
-		note := ""
+		kind := "for training"
 		if s.HeldOut {
-			note = "held out"
+			kind = "held out"
 		}
-		fmt.Fprintf(table, "%s\t%d\t%.1f %%\t%.1f – %.1f %%\t%.3f\t%.0f\t%s\n", s.Domain, s.N, 100*s.Success, 100*s.CI95[0], 100*s.CI95[1], s.Reward, s.Tokens, note)
+		fmt.Fprintf(table, "%s\t%d\t%.1f %%\t%.1f – %.1f %%\t%.3f\t%.0f\t%s\n", s.Domain, s.N, 100*s.Success, 100*s.CI95[0], 100*s.CI95[1], s.Reward, s.Tokens, kind)
 	}
 	return table.Flush()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 
 	"envace/internal/run"
@@ -24,8 +23,6 @@ func hints(err error) []string {
 		return []string{"give a folder as --out that you may write"}
 	case errors.Is(err, run.ErrSpace):
 		return []string{"free some space, or give a folder on another disk as --out"}
-	case errors.Is(err, context.Canceled):
-		return []string{"what was saved is kept; a training run goes on with --resume"}
 	}
 	return nil
 }

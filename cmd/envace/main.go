@@ -38,6 +38,10 @@ const (
 // tell prints an error, with usage where the command line was wrong, and returns
 // the exit code.
 func tell(w io.Writer, cmd *cobra.Command, err error) int {
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(w, "envace: error: interrupted")
+		return failed
+	}
 	fmt.Fprintf(w, "envace: error: %s\n", err)
 	for _, hint := range hints(err) {
 		fmt.Fprintf(w, "envace: hint: %s\n", hint)
