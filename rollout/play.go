@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"envace/chat"
 	"envace/engine"
@@ -79,13 +81,18 @@ func (g Game) round(ctx context.Context, ep *Episode, ids []int) ([]int, error) 
 			return nil, err
 		}
 	}
+	// Answers stand in the order of their blocks, for templates in which one is
+	// known by its place alone.
+	slices.SortStableFunc(ep.Entries[from:], func(a, b Entry) int {
+		return strings.Compare(a.Message.CallID, b.Message.CallID)
+	})
 	return g.extend(ep, turn, from)
 }
 
 // act lets the policy speak once; nil ends the episode.
 func (g Game) act(ctx context.Context, ep *Episode, ids []int) (*Turn, error) {
-	n := uint64(len(ep.Entries))
-	turn, err := g.Policy.Speak(ctx, Act, ids, Seed(g.Seed, n, SeedOf(string(Act))))
+	n := len(ep.Entries)
+	turn, err := g.Policy.Speak(ctx, Act, ids, Seed(g.Seed, uint64(n), SeedOf(string(Act))))
 	if errors.Is(err, engine.ErrWindow) {
 		ep.Stop, ep.Detail = StopWindow, err.Error()
 		return nil, g.judge(ctx, ep)
@@ -95,20 +102,29 @@ func (g Game) act(ctx context.Context, ep *Episode, ids []int) (*Turn, error) {
 	}
 	turn.User = ep.User
 	msg, bad := g.Policy.Renderer.Parse(turn.Sequence.Tokens)
-	for i := range msg.Calls {
-		msg.Calls[i].ID = fmt.Sprintf("c%04d%04d", n, i) // nine letters and digits: some templates ask for that
-	}
 	turn.Errors = bad
+	place := 0 // among all blocks, good and bad
+	for i := range msg.Calls {
+		for slices.ContainsFunc(bad, func(e render.CallError) bool { return e.Index == place }) {
+			place++
+		}
+		msg.Calls[i].ID = blockID(n, place)
+		place++
+	}
 	ep.Entries = append(ep.Entries, Entry{Message: msg, Source: FromPolicy, User: ep.User, Turn: turn})
 	return turn, nil
 }
 
+// blockID names a block of the message that is entry n: nine letters and digits,
+// because some templates ask for that.
+func blockID(n, place int) string { return fmt.Sprintf("c%04d%04d", n, place) }
+
 // harness answers what no world should see: malformed blocks and calls that do
 // not fit the tools. The model reads why and may try again.
 func harness(ep *Episode, turn *Turn) {
-	calls := ep.Open()
+	calls, n := ep.Open(), len(ep.Entries)-1
 	for _, e := range turn.Errors {
-		msg := chat.Message{Role: chat.Tool, Name: "format", Content: render.ErrorText(e.Code, e.Message)}
+		msg := chat.Message{Role: chat.Tool, CallID: blockID(n, e.Index), Name: "format", Content: e.Text()}
 		ep.Entries = append(ep.Entries, Entry{Message: msg, Source: FromHarness, User: ep.User})
 	}
 	for _, c := range calls {
@@ -121,16 +137,7 @@ func harness(ep *Episode, turn *Turn) {
 // overstepped names the limit that the turn ran into, if any.
 func (g Game) overstepped(ep *Episode, turn *Turn) Stop {
 	limit := g.limits()
-	messages, malformed := 0, 0
-	for _, e := range ep.Entries {
-		if e.Source != FromPolicy {
-			continue
-		}
-		messages++
-		if malformed++; e.Turn == nil || len(e.Turn.Errors) == 0 {
-			malformed = 0
-		}
-	}
+	messages, malformed := spoken(ep)
 	open := len(ep.Open()) > 0 || len(turn.Errors) > 0
 	switch {
 	case turn.Sequence.Stop == engine.StopWindow:
@@ -143,6 +150,20 @@ func (g Game) overstepped(ep *Episode, turn *Turn) Stop {
 		return StopTurns
 	}
 	return ""
+}
+
+// spoken counts the policy's messages, and the malformed ones in a row up to now.
+func spoken(ep *Episode) (messages, malformed int) {
+	for _, e := range ep.Entries {
+		if e.Source != FromPolicy {
+			continue
+		}
+		messages++
+		if malformed++; e.Turn == nil || len(e.Turn.Errors) == 0 {
+			malformed = 0
+		}
+	}
+	return messages, malformed
 }
 
 func (g Game) limits() Limits {
@@ -179,12 +200,15 @@ func (g Game) judge(ctx context.Context, ep *Episode) error {
 // reply lets the world answer; a world that cannot ends the episode.
 func (g Game) reply(ctx context.Context, ep *Episode) error {
 	r, err := g.World.Reply(ctx, ep)
-	if ctx.Err() != nil {
+	var broken *policyError
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
-	}
-	if errors.Is(err, engine.ErrWindow) {
+	case errors.Is(err, engine.ErrWindow):
 		ep.Stop, ep.Detail = StopWindow, "world: "+err.Error()
 		return nil
+	case errors.As(err, &broken):
+		return err
 	}
 	if err != nil {
 		ep.Stop, ep.Detail = StopWorld, err.Error()
@@ -194,10 +218,11 @@ func (g Game) reply(ctx context.Context, ep *Episode) error {
 	if n := len(r.Entries); n > 0 {
 		ep.User = r.Entries[n-1].User
 	}
-	switch {
+	messages, _ := spoken(ep)
+	switch limit := g.limits(); {
 	case r.Done:
 		ep.Stop = StopDone
-	case ep.User >= g.limits().User:
+	case ep.User >= limit.User || messages >= limit.Messages:
 		ep.Stop = StopTurns
 	}
 	return nil

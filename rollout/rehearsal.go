@@ -48,6 +48,13 @@ func (f FewShot) Records(t task.Task, u int) []task.Record {
 	return t.Records(u)
 }
 
+// policyError is a policy that cannot rehearse: the engine's fault, which ends the
+// step, where any other error of a World ends but its episode.
+type policyError struct{ err error }
+
+func (e *policyError) Error() string { return e.err.Error() }
+func (e *policyError) Unwrap() error { return e.err }
+
 // Reply imagines the answer to each open call, or passes on the user's next
 // message.
 func (r Rehearsal) Reply(ctx context.Context, ep *Episode) (Reply, error) {
@@ -59,7 +66,7 @@ func (r Rehearsal) Reply(ctx context.Context, ep *Episode) (Reply, error) {
 	for _, call := range open {
 		e, err := r.imagine(ctx, ep, reply.Entries, call)
 		if err != nil {
-			return Reply{}, fmt.Errorf("rehearse %s: %w", call.Name, err)
+			return Reply{}, fmt.Errorf("rehearse %s: %w", call.Name, &policyError{err})
 		}
 		reply.Entries = append(reply.Entries, e)
 	}
