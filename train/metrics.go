@@ -35,11 +35,11 @@ func (m *meter) learnt(out engine.Result, norm float64) {
 // metrics are the step's figures by name. Rates are per episode or per group;
 // seconds are wall clock.
 func (m *meter) metrics(eps []*rollout.Episode, rows []Row, groups Groups) map[string]float64 {
-	all := time.Since(m.start).Seconds()
+	all, steps := time.Since(m.start).Seconds(), max(m.steps, 1)
 	out := map[string]float64{
 		"seconds": all, "seconds_sample": m.sample.Seconds(), "seconds_train": all - m.sample.Seconds(),
-		"loss": m.out.Loss, "kl": m.out.KL / m.steps, "clip_fraction": m.out.ClipFraction / m.steps, "ratio_max": m.out.RatioMax,
-		"grad_norm": m.norm / m.steps, "tokens_rows": float64(m.out.TokensRows), "tokens_computed": float64(m.out.TokensComputed),
+		"loss": m.out.Loss, "kl": m.out.KL, "clip_fraction": m.out.ClipFraction / steps, "ratio_max": m.out.RatioMax,
+		"grad_norm": m.norm / steps, "tokens_rows": float64(m.out.TokensRows), "tokens_computed": float64(m.out.TokensComputed),
 		"rows": float64(len(rows)), "groups": float64(groups.All), "groups_dead": float64(groups.Dead),
 	}
 	for k, v := range Summary(eps) {

@@ -10,6 +10,8 @@ package train
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -72,8 +74,8 @@ func (r *RL) Run(ctx context.Context) error {
 		if err := anchor(ctx, rows, r.Reference); err != nil { // log π_ref, for KL
 			return fmt.Errorf("step %d: reference: %w", step, err)
 		}
-		for _, batch := range minibatches(rows, r.Minibatch) {
-			out, err := r.Trainer.ForwardBackward(ctx, Data(batch, r.Credit), r.Loss)
+		for batch := range minibatches(Data(rows, r.Credit), r.Minibatch) {
+			out, err := r.Trainer.ForwardBackward(ctx, batch, r.Loss)
 			if err != nil {
 				return fmt.Errorf("step %d: %w", step, err)
 			}
@@ -141,16 +143,13 @@ func anchor(ctx context.Context, rows []Row, reference engine.Sampler) error {
 	return nil
 }
 
-// minibatches cuts rows into parts of at most n.
-func minibatches(rows []Row, n int) [][]Row {
-	if n <= 0 || n >= len(rows) {
-		return [][]Row{rows}
+// minibatches cuts data into parts of at most n, 0 for a single one. A step
+// without data has none.
+func minibatches(data []engine.Datum, n int) iter.Seq[[]engine.Datum] {
+	if n <= 0 {
+		n = max(len(data), 1)
 	}
-	var out [][]Row
-	for ; len(rows) > n; rows = rows[n:] {
-		out = append(out, rows[:n])
-	}
-	return append(out, rows)
+	return slices.Chunk(data, n)
 }
 
 func (r *RL) record(ctx context.Context, step int, eps []*rollout.Episode, metrics map[string]float64) error {

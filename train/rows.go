@@ -94,8 +94,9 @@ func agreement(t task.Task, call chat.Call, e rollout.Entry) (agrees float64, re
 }
 
 // Data turns rows into what the engine reads. The shift by one happens here and
-// nowhere else: position i of a datum speaks of token i+1. Normalisers are those
-// of the whole of rows, however the engine cuts them into batches.
+// nowhere else: position i of a datum speaks of token i+1. Give it all rows of a
+// step: normalisers are those of the whole of rows, however the data are cut into
+// minibatches and batches afterwards.
 func Data(rows []Row, c Credit) []engine.Datum {
 	share := shares(rows, c)
 	data := make([]engine.Datum, len(rows))
