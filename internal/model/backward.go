@@ -30,32 +30,29 @@ func (p *pass) backward(b *Batch, layer int) {
 
 // trainsAttention tells whether anything before the middle of the layer is trained.
 func (l *layer) trainsAttention() bool {
-	for _, n := range l.linears()[:4] {
-		if n.a != nil || n.w.G != nil {
-			return true
-		}
-	}
-	return false
+	return l.qkv.trained() || l.o.trained()
 }
 
 // mlpBack turns dx from the gradient of a layer's output into that of its middle.
-func (p *pass) mlpBack(l, n int, a *acts, below bool) {
+func (p *pass) mlpBack(l, n int, a acts, below bool) {
 	c, w, pool := p.m.Config, &p.m.layers[l], p.m.pool
 	p.rows(n, func(lo, hi int) {
 		kernel.RMSNormAgain(p.h[lo*c.Width:], a.rstd2[lo:], a.mid[lo*c.Width:], w.norm2.W, hi-lo, c.Width)
-		kernel.SiluMul(p.ff[lo*c.MLP:hi*c.MLP], a.gate[lo*c.MLP:hi*c.MLP], a.up[lo*c.MLP:hi*c.MLP])
+		p.gated(a, lo, hi)
 	})
-	w.dn.backward(pool, p.dff, false, p.dx, c.Width, p.ff, p.u, n)
+	w.dn.backward(pool, p.dff, p.dx, p.ff, p.u, n)
+	f := c.MLP
 	p.rows(n, func(lo, hi int) {
-		lo, hi = lo*c.MLP, hi*c.MLP
-		kernel.SiluMulBack(a.gate[lo:hi], a.up[lo:hi], p.dff[lo:hi], a.gate[lo:hi], a.up[lo:hi])
+		for i := lo; i < hi; i++ {
+			gu := a.gu[2*i*f : 2*(i+1)*f]
+			kernel.SiluMulBack(gu[:f], gu[f:], p.dff[i*f:(i+1)*f], gu[:f], gu[f:])
+		}
 	})
 	dh := p.dh
 	if !below {
 		dh = nil
 	}
-	w.gate.backward(pool, dh, false, a.gate, c.MLP, p.h, p.u, n)
-	w.up.backward(pool, dh, true, a.up, c.MLP, p.h, p.u, n)
+	w.gateUp.backward(pool, dh, a.gu, p.h, p.u, n)
 	if below {
 		p.normBack(w.norm2, a.mid, a.rstd2, n)
 	}
@@ -90,12 +87,10 @@ func sumParts(g, parts []float32, ld, at, n int) {
 
 // attentionBack turns dx from the gradient of a layer's middle into that of its
 // input. Without below, only what is trained in this half gets its gradient.
-func (p *pass) attentionBack(l int, b *Batch, a *acts, layer int, below bool) {
+func (p *pass) attentionBack(l int, b *Batch, a acts, layer int, below bool) {
 	m, n, c := p.m, len(b.IDs), p.m.Config
 	w, pool := &m.layers[l], m.pool
-	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	ld := q + 2*kv
-	w.o.backward(pool, p.dh, false, p.dx, c.Width, a.o, p.u, n)
+	w.o.backward(pool, p.dh, p.dx, a.o, p.u, n)
 	p.attendBack(b, a, l*layer)
 	p.rows(n, func(lo, hi int) {
 		p.placeBack(w, b, a, lo, hi)
@@ -109,9 +104,7 @@ func (p *pass) attentionBack(l int, b *Batch, a *acts, layer int, below bool) {
 	if !below {
 		dh = nil
 	}
-	w.q.backward(pool, dh, false, p.dqkv, ld, p.h, p.u, n)
-	w.k.backward(pool, dh, true, p.dqkv[q:], ld, p.h, p.u, n)
-	w.v.backward(pool, dh, true, p.dqkv[q+kv:], ld, p.h, p.u, n)
+	w.qkv.backward(pool, dh, p.dqkv, p.h, p.u, n)
 	if below {
 		p.normBack(w.norm1, a.x, a.rstd1, n)
 	}
@@ -119,7 +112,7 @@ func (p *pass) attentionBack(l int, b *Batch, a *acts, layer int, below bool) {
 
 // attendBack is the backward pass of attend, from dh into dqkv. The blocks of a
 // tree add to the same keys, so they follow each other.
-func (p *pass) attendBack(b *Batch, a *acts, layer int) {
+func (p *pass) attendBack(b *Batch, a acts, layer int) {
 	c, h := p.m.Config, p.m.heads
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	ld := q + 2*kv
@@ -142,7 +135,7 @@ func (p *pass) attendBack(b *Batch, a *acts, layer int) {
 }
 
 // placeBack takes dqkv back through scaling, rotation and the norms of heads.
-func (p *pass) placeBack(w *layer, b *Batch, a *acts, lo, hi int) {
+func (p *pass) placeBack(w *layer, b *Batch, a acts, lo, hi int) {
 	c := p.m.Config
 	heads, d := c.Heads+c.KVHeads, c.HeadDim
 	q, qk, ld := c.Heads*d, heads*d, (heads+c.KVHeads)*d

@@ -31,23 +31,19 @@ func (p *pass) forward(b *Batch, layer int) error {
 }
 
 // attention computes the first half of a layer: mid = x + o(attend(qkv(norm(x)))).
-func (p *pass) attention(l int, b *Batch, a *acts, layer int) {
+func (p *pass) attention(l int, b *Batch, a acts, layer int) {
 	m, n, c := p.m, len(b.IDs), p.m.Config
 	w, pool := &m.layers[l], m.pool
-	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	ld := q + 2*kv
 	p.rows(n, func(lo, hi int) {
 		kernel.RMSNorm(p.h[lo*c.Width:], a.rstd1[lo:], a.x[lo*c.Width:], w.norm1.W, hi-lo, c.Width, c.Eps)
 	})
-	w.q.forward(pool, a.qkv, ld, p.h, p.u, n)
-	w.k.forward(pool, a.qkv[q:], ld, p.h, p.u, n)
-	w.v.forward(pool, a.qkv[q+kv:], ld, p.h, p.u, n)
+	w.qkv.forward(pool, a.qkv, p.h, p.u, n)
 	p.rows(n, func(lo, hi int) {
 		p.place(w, b, a, lo, hi)
 		p.store(b, a, l*layer, lo, hi)
 	})
 	p.attend(b, a, l*layer)
-	w.o.forward(pool, p.h, c.Width, a.o, p.u, n)
+	w.o.forward(pool, p.h, a.o, p.u, n)
 	p.rows(n, func(lo, hi int) {
 		mid := a.mid[lo*c.Width : hi*c.Width]
 		copy(mid, a.x[lo*c.Width:hi*c.Width])
@@ -57,7 +53,7 @@ func (p *pass) attention(l int, b *Batch, a *acts, layer int) {
 
 // place norms the heads of queries and keys (Qwen3), turns them to their
 // positions, and scales the queries by 1/√D.
-func (p *pass) place(w *layer, b *Batch, a *acts, lo, hi int) {
+func (p *pass) place(w *layer, b *Batch, a acts, lo, hi int) {
 	c := p.m.Config
 	heads, d := c.Heads+c.KVHeads, c.HeadDim
 	qk, ld := heads*d, (heads+c.KVHeads)*d
@@ -78,7 +74,7 @@ func (p *pass) place(w *layer, b *Batch, a *acts, lo, hi int) {
 
 // store puts keys and values where attention reads them: keys as columns. The
 // values of a batch that sees only itself stay in qkv.
-func (p *pass) store(b *Batch, a *acts, layer, lo, hi int) {
+func (p *pass) store(b *Batch, a acts, layer, lo, hi int) {
 	c := p.m.Config
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	ld := q + 2*kv
@@ -100,7 +96,7 @@ func (p *pass) store(b *Batch, a *acts, layer, lo, hi int) {
 }
 
 // attend runs attention over the blocks and key heads.
-func (p *pass) attend(b *Batch, a *acts, layer int) {
+func (p *pass) attend(b *Batch, a acts, layer int) {
 	c, h := p.m.Config, p.m.heads
 	ld := (c.Heads + 2*c.KVHeads) * c.HeadDim
 	q, o := kernel.Rows{Data: a.qkv, Row: ld}, kernel.Rows{Data: a.o, Row: c.Heads * c.HeadDim}
@@ -117,22 +113,27 @@ func (p *pass) attend(b *Batch, a *acts, layer int) {
 }
 
 // mlp computes the second half: out = mid + down(silu(gate(norm(mid)))·up(…)).
-func (p *pass) mlp(l, n int, a *acts, out []float32) {
+func (p *pass) mlp(l, n int, a acts, out []float32) {
 	c, w, pool := p.m.Config, &p.m.layers[l], p.m.pool
 	p.rows(n, func(lo, hi int) {
 		kernel.RMSNorm(p.h[lo*c.Width:], a.rstd2[lo:], a.mid[lo*c.Width:], w.norm2.W, hi-lo, c.Width, c.Eps)
 	})
-	w.gate.forward(pool, a.gate, c.MLP, p.h, p.u, n)
-	w.up.forward(pool, a.up, c.MLP, p.h, p.u, n)
-	p.rows(n, func(lo, hi int) {
-		lo, hi = lo*c.MLP, hi*c.MLP
-		kernel.SiluMul(p.ff[lo:hi], a.gate[lo:hi], a.up[lo:hi])
-	})
-	w.dn.forward(pool, p.h, c.Width, p.ff, p.u, n)
+	w.gateUp.forward(pool, a.gu, p.h, p.u, n)
+	p.rows(n, func(lo, hi int) { p.gated(a, lo, hi) })
+	w.dn.forward(pool, p.h, p.ff, p.u, n)
 	p.rows(n, func(lo, hi int) {
 		lo, hi = lo*c.Width, hi*c.Width
 		copy(out[lo:hi], a.mid[lo:hi])
 		kernel.Add(out[lo:hi], p.h[lo:hi])
 		p.check(l, out[lo:hi])
 	})
+}
+
+// gated writes silu(gate)·up of some rows into ff.
+func (p *pass) gated(a acts, lo, hi int) {
+	f := p.m.Config.MLP
+	for i := lo; i < hi; i++ {
+		gu := a.gu[2*i*f : 2*(i+1)*f]
+		kernel.SiluMul(p.ff[i*f:(i+1)*f], gu[:f], gu[f:])
+	}
 }

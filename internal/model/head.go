@@ -46,7 +46,7 @@ func (h *head) rows(n int, row func(i int) []float32) {
 		}
 		kernel.RMSNorm(h.h[lo*c.Width:], h.rstd[lo:], h.x[lo*c.Width:], h.m.norm.W, hi-lo, c.Width, c.Eps)
 	})
-	h.m.head.forward(h.m.pool, h.logits, c.Vocab, h.h, nil, n)
+	h.m.head.forward(h.m.pool, h.logits, h.h, nil, n)
 }
 
 // each runs f over chunks of n rows.
@@ -155,7 +155,7 @@ func (h *head) back(n int, dx []float32, row func(i int) int) {
 	if m.lowest < len(m.layers) || m.norm.G != nil {
 		dh = h.dh
 	}
-	m.head.backward(m.pool, dh, false, h.logits, m.Config.Vocab, h.h, nil, n)
+	m.head.backward(m.pool, dh, h.logits, h.h, nil, n)
 	if dh == nil {
 		return
 	}

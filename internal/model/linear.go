@@ -2,30 +2,26 @@ package model
 
 import "envace/internal/kernel"
 
-// linear is y = x·Wᵀ, with an optional adapter: y += scale·(x·Aᵀ)·Bᵀ.
+// linear is y = x·Wᵀ. Adapters add scale·(x·Aᵀ)·Bᵀ to some columns of y.
 type linear struct {
 	in, out  int
-	w        *Param
+	w, g     []float32      // (out, in); g is nil where W is frozen
 	fwd, bwd *kernel.Packed // Wᵀ for y, W for dx; bwd is made when first needed
-	a, b     *Param         // (r, in) and (out, r), or nil
-	scale    float32
+	adapters []adapter
 }
 
-// rank is the adapter's, 0 without one.
-func (l *linear) rank() int {
-	if l.a == nil {
-		return 0
-	}
-	return l.a.Shape[0]
+// adapter is a trained product of two small matrices on columns at … at+out.
+type adapter struct {
+	at, out, rank int
+	scale         float32
+	a, b          *Param // (rank, in) and (out, rank)
 }
 
-func (l *linear) set(pool *kernel.Pool, w *Param) {
-	l.w, l.out, l.in = w, w.Shape[0], w.Shape[1]
-	l.fwd = pool.Pack(l.transposed(), l.in, l.out)
-}
+func (l *linear) plain() kernel.Mat      { return kernel.Mat{Data: l.w, Row: l.in, Col: 1} }
+func (l *linear) transposed() kernel.Mat { return kernel.Mat{Data: l.w, Row: 1, Col: l.in} }
 
-func (l *linear) plain() kernel.Mat      { return kernel.Mat{Data: l.w.W, Row: l.in, Col: 1} }
-func (l *linear) transposed() kernel.Mat { return kernel.Mat{Data: l.w.W, Row: 1, Col: l.in} }
+// trained tells whether anything of l takes a gradient.
+func (l *linear) trained() bool { return l.g != nil || len(l.adapters) > 0 }
 
 func (l *linear) repack(pool *kernel.Pool) {
 	pool.Repack(l.fwd, l.transposed())
@@ -34,48 +30,53 @@ func (l *linear) repack(pool *kernel.Pool) {
 	}
 }
 
-// forward writes y (n rows, ld apart) of x (n, in). u is scratch of n·rank.
-func (l *linear) forward(pool *kernel.Pool, y []float32, ld int, x, u []float32, n int) {
+// forward writes y (n, out) of x (n, in). u is scratch of n·rank.
+func (l *linear) forward(pool *kernel.Pool, y, x, u []float32, n int) {
 	xm := kernel.Mat{Data: x, Row: l.in, Col: 1}
-	pool.GemmPacked(y, ld, xm, l.fwd, n, false)
-	if r := l.rank(); r > 0 {
-		u = l.down(pool, u, xm, n)
-		pool.Gemm(y, ld, kernel.Mat{Data: u, Row: r, Col: 1}, kernel.Mat{Data: l.b.W, Row: 1, Col: r}, n, l.out, r, true)
+	pool.GemmPacked(y, l.out, xm, l.fwd, n, false)
+	for i := range l.adapters {
+		ad := &l.adapters[i]
+		um := ad.down(pool, u, xm, n)
+		pool.Gemm(y[ad.at:], l.out, um, kernel.Mat{Data: ad.b.W, Row: 1, Col: ad.rank}, n, ad.out, ad.rank, true)
 	}
 }
 
-// down writes scale·x·Aᵀ into u and returns it.
-func (l *linear) down(pool *kernel.Pool, u []float32, x kernel.Mat, n int) []float32 {
-	r := l.rank()
-	pool.Gemm(u, r, x, kernel.Mat{Data: l.a.W, Row: 1, Col: l.in}, n, r, l.in, false)
-	kernel.Scale(u[:n*r], l.scale)
-	return u[:n*r]
+// down writes scale·x·Aᵀ (n, rank) into u.
+func (ad *adapter) down(pool *kernel.Pool, u []float32, x kernel.Mat, n int) kernel.Mat {
+	in := ad.a.Shape[1]
+	pool.Gemm(u, ad.rank, x, kernel.Mat{Data: ad.a.W, Row: 1, Col: in}, n, ad.rank, in, false)
+	kernel.Scale(u[:n*ad.rank], ad.scale)
+	return kernel.Mat{Data: u, Row: ad.rank, Col: 1}
 }
 
-// backward adds the gradients of whatever is trained in l, given dy (n rows, ld
-// apart) and x (n, in). Where dx is not nil, that of x is written there, or added.
-func (l *linear) backward(pool *kernel.Pool, dx []float32, add bool, dy []float32, ld int, x, u []float32, n int) {
-	dym, dyt := kernel.Mat{Data: dy, Row: ld, Col: 1}, kernel.Mat{Data: dy, Row: 1, Col: ld}
+// backward adds the gradients of whatever is trained in l, given dy (n, out) and
+// x (n, in). Where dx is not nil, the gradient of x is written there.
+func (l *linear) backward(pool *kernel.Pool, dx, dy, x, u []float32, n int) {
+	dym, dyt := kernel.Mat{Data: dy, Row: l.out, Col: 1}, kernel.Mat{Data: dy, Row: 1, Col: l.out}
 	xm := kernel.Mat{Data: x, Row: l.in, Col: 1}
 	if dx != nil {
 		if l.bwd == nil {
 			l.bwd = pool.Pack(l.plain(), l.out, l.in)
 		}
-		pool.GemmPacked(dx, l.in, dym, l.bwd, n, add)
+		pool.GemmPacked(dx, l.in, dym, l.bwd, n, false)
 	}
-	if l.w.G != nil {
-		pool.Gemm(l.w.G, l.in, dyt, xm, l.out, l.in, n, true)
+	if l.g != nil {
+		pool.Gemm(l.g, l.in, dyt, xm, l.out, l.in, n, true)
 	}
-	r := l.rank()
-	if r == 0 {
-		return
+	for i := range l.adapters {
+		l.adapters[i].backward(pool, dx, kernel.Mat{Data: dy[l.adapters[i].at:], Row: l.out, Col: 1}, xm, u, n)
 	}
-	u = l.down(pool, u, xm, n)
-	pool.Gemm(l.b.G, r, dyt, kernel.Mat{Data: u, Row: r, Col: 1}, l.out, r, n, true)
-	pool.Gemm(u, r, dym, kernel.Mat{Data: l.b.W, Row: r, Col: 1}, n, r, l.out, false)
-	kernel.Scale(u, l.scale)
-	pool.Gemm(l.a.G, l.in, kernel.Mat{Data: u, Row: 1, Col: r}, xm, r, l.in, n, true)
+}
+
+// backward adds the adapter's gradients, and its share to dx where that is not nil.
+func (ad *adapter) backward(pool *kernel.Pool, dx []float32, dy, x kernel.Mat, u []float32, n int) {
+	in, r := ad.a.Shape[1], ad.rank
+	um := ad.down(pool, u, x, n)
+	pool.Gemm(ad.b.G, r, kernel.Mat{Data: dy.Data, Row: 1, Col: dy.Row}, um, ad.out, r, n, true)
+	pool.Gemm(u, r, dy, kernel.Mat{Data: ad.b.W, Row: r, Col: 1}, n, r, ad.out, false)
+	kernel.Scale(u[:n*r], ad.scale)
+	pool.Gemm(ad.a.G, in, kernel.Mat{Data: u, Row: 1, Col: r}, x, r, in, n, true)
 	if dx != nil {
-		pool.Gemm(dx, l.in, kernel.Mat{Data: u, Row: r, Col: 1}, kernel.Mat{Data: l.a.W, Row: l.in, Col: 1}, n, l.in, r, true)
+		pool.Gemm(dx, in, um, kernel.Mat{Data: ad.a.W, Row: in, Col: 1}, n, in, r, true)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // LoRA says which linear layers carry a low-rank adapter (Hu et al. 2021):
@@ -54,10 +53,15 @@ func (m *Model) AddLoRA(o LoRA, seed uint64) error {
 	}
 	m.lora = &o
 	for i := range m.layers {
-		for j, n := range m.layers[i].linears() {
-			if slices.Contains(o.Targets, n.name) {
-				name := fmt.Sprintf("model.layers.%d.%s.%s", i, n.part, n.name)
-				n.addAdapter(name, o, NewRand(seed, uint64(i), uint64(j)))
+		for j, mod := range m.modules(i) {
+			if !slices.Contains(o.Targets, mod.name) {
+				continue
+			}
+			ad := mod.adapt(o)
+			// As peft draws it: kaiming uniform with a = √5, which is ±1/√in.
+			rnd, bound := NewRand(seed, uint64(i), uint64(j)), 1/math.Sqrt(float64(mod.in))
+			for k := range ad.a.W {
+				ad.a.W[k] = float32((2*rnd.Float64() - 1) * bound)
 			}
 		}
 	}
@@ -73,87 +77,78 @@ func (m *Model) SetLoRA(o LoRA, pair func(module string) (a, b []float32, ok boo
 	}
 	m.lora = &o
 	for i := range m.layers {
-		for _, n := range m.layers[i].linears() {
-			name := fmt.Sprintf("model.layers.%d.%s.%s", i, n.part, n.name)
-			a, b, ok := pair(name)
+		for _, mod := range m.modules(i) {
+			a, b, ok := pair(mod.path)
 			if !ok {
 				continue
 			}
-			if len(a) != o.Rank*n.in || len(b) != n.out*o.Rank {
-				return fmt.Errorf("adapter module %s has %d and %d numbers: want %d and %d", name, len(a), len(b), o.Rank*n.in, n.out*o.Rank)
+			if len(a) != o.Rank*mod.in || len(b) != mod.out*o.Rank {
+				return fmt.Errorf("adapter module %s has %d and %d numbers: want %d and %d", mod.path, len(a), len(b), o.Rank*mod.in, mod.out*o.Rank)
 			}
-			n.scale = o.scale()
-			n.a, n.b = newTrained(name+".lora_A", o.Rank, n.in), newTrained(name+".lora_B", n.out, o.Rank)
-			copy(n.a.W, a)
-			copy(n.b.W, b)
+			ad := mod.adapt(o)
+			copy(ad.a.W, a)
+			copy(ad.b.W, b)
 		}
 	}
 	m.findLowest()
 	return nil
 }
 
-// addAdapter draws A as peft does: kaiming uniform with a = √5, which is ±1/√in.
-func (l *linear) addAdapter(name string, o LoRA, rnd Rand) {
-	l.scale = o.scale()
-	l.a = newTrained(name+".lora_A", o.Rank, l.in)
-	l.b = newTrained(name+".lora_B", l.out, o.Rank)
-	bound := 1 / math.Sqrt(float64(l.in))
-	for i := range l.a.W {
-		l.a.W[i] = float32((2*rnd.Float64() - 1) * bound)
+// adapt adds a zero adapter to the module.
+func (mod module) adapt(o LoRA) *adapter {
+	param := func(name string, rows, cols int) *Param {
+		return &Param{Name: mod.path + name, Shape: []int{rows, cols}, W: make([]float32, rows*cols), G: make([]float32, rows*cols)}
 	}
-}
-
-func newTrained(name string, rows, cols int) *Param {
-	return &Param{Name: name, Shape: []int{rows, cols}, W: make([]float32, rows*cols), G: make([]float32, rows*cols)}
+	mod.adapters = append(mod.adapters, adapter{at: mod.at, out: mod.out, rank: o.Rank, scale: o.scale(),
+		a: param(".lora_A", o.Rank, mod.in), b: param(".lora_B", mod.out, o.Rank)})
+	return &mod.adapters[len(mod.adapters)-1]
 }
 
 // LoRA returns the adapter's settings, nil without one.
 func (m *Model) LoRA() *LoRA { return m.lora }
 
 // adapters lists the adapters' parameters, layer by layer, A before B. Their
-// names are those of the linear layer with .lora_A or .lora_B.
+// names are those of the adapted module with .lora_A or .lora_B.
 func (m *Model) adapters() []*Param {
 	var list []*Param
 	for i := range m.layers {
-		for _, n := range m.layers[i].linears() {
-			if n.a != nil {
-				list = append(list, n.a, n.b)
+		for _, l := range m.layers[i].linears() {
+			for _, ad := range l.adapters {
+				list = append(list, ad.a, ad.b)
 			}
 		}
 	}
 	return list
 }
 
-// freezeAdapters replaces the adapters, which c shares with m, by copies, or by
-// none where every B is still zero.
-func (c *Model) freezeAdapters(m *Model) {
-	zero := true
-	for _, p := range m.adapters() {
-		if p.isB() && !allZero(p.W) {
-			zero = false
-		}
-	}
+// copyAdapters gives c, which has the layers of m, frozen copies of the adapters,
+// or none where every B is still zero.
+func (c *Model) copyAdapters(m *Model) {
 	for i := range c.layers {
-		for _, n := range c.layers[i].linears() {
-			switch {
-			case n.a == nil:
-			case zero:
-				n.a, n.b = nil, nil
-			default:
-				n.a, n.b = n.a.frozen(), n.b.frozen()
+		from := m.layers[i].linears()
+		for j, l := range c.layers[i].linears() {
+			l.adapters = nil
+			for _, ad := range from[j].adapters {
+				ad.a, ad.b = ad.a.frozen(), ad.b.frozen()
+				l.adapters = append(l.adapters, ad)
+				if !allZero(ad.b.W) {
+					c.lora = m.lora
+				}
 			}
 		}
 	}
-	if !zero {
-		c.lora = m.lora
+	if c.lora == nil {
+		for i := range c.layers {
+			for _, l := range c.layers[i].linears() {
+				l.adapters = nil
+			}
+		}
 	}
 }
 
 func (p *Param) frozen() *Param {
 	return &Param{Name: p.Name, Shape: p.Shape, W: slices.Clone(p.W)}
 }
-
-func (p *Param) isB() bool { return strings.HasSuffix(p.Name, ".lora_B") }
 
 func allZero(x []float32) bool {
 	for _, v := range x {

@@ -28,36 +28,51 @@ type Param struct {
 type Model struct {
 	Config weights.Config
 
-	pool   *kernel.Pool
-	heads  kernel.Heads
-	params []*Param // base weights, in the order of Config.Tensors
-	embed  *Param
-	layers []layer
-	norm   *Param
-	head   linear
-	rope   *rope
-	lora   *LoRA
-	lowest int // lowest layer with something to train; Layers if there is none
+	pool        *kernel.Pool
+	heads       kernel.Heads
+	slab, grads []float32 // all base weights, and their gradients or nil
+	params      []*Param  // views of the slabs, in the order of Config.Tensors
+	embed       *Param
+	layers      []layer
+	norm        *Param
+	head        linear
+	rope        *rope
+	lora        *LoRA
+	lowest      int // lowest layer with something to train; Layers if there is none
 }
 
-// layer is one decoder block.
+// layer is one decoder block. Matrices that read the same input are one.
 type layer struct {
-	norm1, norm2             *Param
-	qNorm, kNorm             *Param // nil but for Qwen3
-	q, k, v, o, gate, up, dn linear
+	norm1, norm2       *Param
+	qNorm, kNorm       *Param // nil but for Qwen3
+	qkv, o, gateUp, dn linear
 }
 
-// linears lists the seven linear parts with the names that LoRA targets have.
-func (l *layer) linears() []namedLinear {
-	return []namedLinear{
-		{"q_proj", "self_attn", &l.q}, {"k_proj", "self_attn", &l.k}, {"v_proj", "self_attn", &l.v},
-		{"o_proj", "self_attn", &l.o}, {"gate_proj", "mlp", &l.gate}, {"up_proj", "mlp", &l.up}, {"down_proj", "mlp", &l.dn},
-	}
-}
+// linears are the matrices of a layer.
+func (l *layer) linears() []*linear { return []*linear{&l.qkv, &l.o, &l.gateUp, &l.dn} }
 
-type namedLinear struct {
-	name, part string
+// module is a matrix as Hugging Face names it: rows at … at+out of a linear part.
+type module struct {
+	name, path string // "q_proj", "model.layers.0.self_attn.q_proj"
 	*linear
+	at, out int
+}
+
+// modules lists the seven matrices of layer i, those of one linear part in the
+// order in which their rows follow each other.
+func (m *Model) modules(i int) []module {
+	c, l := m.Config, &m.layers[i]
+	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	list := []module{
+		{"q_proj", "self_attn", &l.qkv, 0, q}, {"k_proj", "self_attn", &l.qkv, q, kv}, {"v_proj", "self_attn", &l.qkv, q + kv, kv},
+		{"o_proj", "self_attn", &l.o, 0, c.Width},
+		{"gate_proj", "mlp", &l.gateUp, 0, c.MLP}, {"up_proj", "mlp", &l.gateUp, c.MLP, c.MLP},
+		{"down_proj", "mlp", &l.dn, 0, c.Width},
+	}
+	for j := range list {
+		list[j].path = fmt.Sprintf("model.layers.%d.%s.%s", i, list[j].path, list[j].name)
+	}
+	return list
 }
 
 // New returns a model of the given shape; read fills the tensor of a Hugging Face
@@ -66,50 +81,79 @@ func New(c weights.Config, pool *kernel.Pool, trained bool, read func(name strin
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	m := &Model{Config: c, pool: pool, heads: kernel.Heads{Heads: c.Heads, KV: c.KVHeads, Dim: c.HeadDim}, rope: newRope(c)}
-	byName := map[string]*Param{}
-	for _, info := range c.Tensors() {
-		p := &Param{Name: info.Name, Shape: info.Shape, W: make([]float32, info.Len())}
+	m := newModel(c, pool, trained)
+	for _, p := range m.params {
 		if err := read(p.Name, p.W); err != nil {
 			return nil, fmt.Errorf("read tensor %s: %w", p.Name, err)
 		}
-		if trained {
-			p.G = make([]float32, len(p.W))
-		}
-		m.params = append(m.params, p)
-		byName[p.Name] = p
 	}
-	m.wire(byName)
+	m.wire()
 	return m, nil
 }
 
-// wire builds the layers from the parameters and packs the matrices.
-func (m *Model) wire(byName map[string]*Param) {
-	m.embed, m.norm = byName["model.embed_tokens.weight"], byName["model.norm.weight"]
-	m.layers = make([]layer, m.Config.Layers)
-	for i := range m.layers {
-		l := &m.layers[i]
-		at := func(name string) *Param { return byName[fmt.Sprintf("model.layers.%d.%s.weight", i, name)] }
-		l.norm1, l.norm2 = at("input_layernorm"), at("post_attention_layernorm")
-		l.qNorm, l.kNorm = at("self_attn.q_norm"), at("self_attn.k_norm")
-		for _, n := range l.linears() {
-			n.set(m.pool, at(n.part+"."+n.name))
+// newModel makes a model whose weights are still to be filled and wired.
+func newModel(c weights.Config, pool *kernel.Pool, trained bool) *Model {
+	m := &Model{Config: c, pool: pool, heads: kernel.Heads{Heads: c.Heads, KV: c.KVHeads, Dim: c.HeadDim}, rope: newRope(c),
+		slab: make([]float32, c.Params())}
+	if trained {
+		m.grads = make([]float32, len(m.slab))
+	}
+	at := 0
+	for _, info := range c.Tensors() {
+		p := &Param{Name: info.Name, Shape: info.Shape, W: m.slab[at : at+info.Len() : at+info.Len()]}
+		if trained {
+			p.G = m.grads[at : at+info.Len() : at+info.Len()]
 		}
+		m.params = append(m.params, p)
+		at += info.Len()
 	}
-	out := m.embed
-	if !m.Config.Tied {
-		out = byName["lm_head.weight"]
+	return m
+}
+
+// wire builds the layers from the parameters and packs the matrices.
+func (m *Model) wire() {
+	byName, offset := map[string]*Param{}, map[string]int{}
+	at := 0
+	for _, p := range m.params {
+		byName[p.Name], offset[p.Name] = p, at
+		at += len(p.W)
 	}
-	m.head.set(m.pool, out)
+	matrix := func(l *linear, name string, out, in int) {
+		l.in, l.out = in, out
+		l.w = m.slab[offset[name] : offset[name]+out*in]
+		if m.grads != nil {
+			l.g = m.grads[offset[name] : offset[name]+out*in]
+		}
+		l.fwd = m.pool.Pack(l.transposed(), in, out)
+	}
+	c := m.Config
+	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	m.embed, m.norm = byName["model.embed_tokens.weight"], byName["model.norm.weight"]
+	m.layers = make([]layer, c.Layers)
+	for i := range m.layers {
+		l, name := &m.layers[i], func(s string) string { return fmt.Sprintf("model.layers.%d.%s.weight", i, s) }
+		l.norm1, l.norm2 = byName[name("input_layernorm")], byName[name("post_attention_layernorm")]
+		l.qNorm, l.kNorm = byName[name("self_attn.q_norm")], byName[name("self_attn.k_norm")]
+		// Query, key and value follow each other in the slab, and so do gate and up.
+		matrix(&l.qkv, name("self_attn.q_proj"), q+2*kv, c.Width)
+		matrix(&l.o, name("self_attn.o_proj"), c.Width, q)
+		matrix(&l.gateUp, name("mlp.gate_proj"), 2*c.MLP, c.Width)
+		matrix(&l.dn, name("mlp.down_proj"), c.Width, c.MLP)
+	}
+	out := "lm_head.weight"
+	if c.Tied {
+		out = m.embed.Name
+	}
+	matrix(&m.head, out, c.Vocab, c.Width)
 	m.findLowest()
 }
 
 func (m *Model) findLowest() {
 	m.lowest = len(m.layers)
-	for i := range m.layers {
-		for _, n := range m.layers[i].linears() {
-			if n.a != nil || n.w.G != nil {
-				m.lowest = min(m.lowest, i)
+	for i := len(m.layers) - 1; i >= 0; i-- {
+		for _, l := range m.layers[i].linears() {
+			if l.trained() {
+				m.lowest = i
 			}
 		}
 	}
@@ -132,8 +176,8 @@ func (m *Model) Trained() []*Param {
 // Repack must follow every change of base weights: the products read a copy.
 func (m *Model) Repack() {
 	for i := range m.layers {
-		for _, n := range m.layers[i].linears() {
-			n.repack(m.pool)
+		for _, l := range m.layers[i].linears() {
+			l.repack(m.pool)
 		}
 	}
 	m.head.repack(m.pool)
@@ -142,24 +186,17 @@ func (m *Model) Repack() {
 // Clone returns the weights as they are now, frozen. Frozen base weights are
 // shared, not copied, and an adapter that is still zero is left out.
 func (m *Model) Clone() *Model {
-	c := &Model{Config: m.Config, pool: m.pool, heads: m.heads, rope: m.rope}
-	byName := map[string]*Param{}
-	shared := true
-	for _, p := range m.params {
-		q := &Param{Name: p.Name, Shape: p.Shape, W: p.W}
-		if p.G != nil {
-			q.W, shared = append([]float32(nil), p.W...), false
-		}
-		c.params = append(c.params, q)
-		byName[p.Name] = q
-	}
-	if shared {
-		c.embed, c.norm, c.head = m.embed, m.norm, m.head
+	if m.grads == nil {
+		c := *m
 		c.layers = append([]layer(nil), m.layers...)
+		c.lora = nil
+		c.copyAdapters(m)
 		c.lowest = len(c.layers)
-		c.freezeAdapters(m)
-		return c
+		return &c
 	}
-	c.wire(byName)
+	c := newModel(m.Config, m.pool, false)
+	copy(c.slab, m.slab)
+	c.rope = m.rope
+	c.wire()
 	return c
 }

@@ -40,17 +40,17 @@ type acts struct {
 	o, lse   []float32 // output of attention
 	mid      []float32 // residual stream between the halves
 	rstd2    []float32
-	gate, up []float32
+	gu       []float32 // gate and up, side by side
 }
 
 // sizes are the row lengths of the activations, in the order of acts.
-func sizes(c weights.Config) [12]int {
+func sizes(c weights.Config) [11]int {
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	normed, norms := 0, 0
 	if c.Arch == weights.Qwen3 {
 		normed, norms = q+kv, c.Heads+c.KVHeads
 	}
-	return [12]int{c.Width, 1, normed, norms, q + 2*kv, kv, q, c.Heads, c.Width, 1, c.MLP, c.MLP}
+	return [11]int{c.Width, 1, normed, norms, q + 2*kv, kv, q, c.Heads, c.Width, 1, 2 * c.MLP}
 }
 
 // RowFloats is the memory of one token in training, in float32 numbers.
@@ -94,11 +94,10 @@ func newPass(m *Model, n int, keep bool) *pass {
 }
 
 // at returns the activations of a layer.
-func (p *pass) at(l int) *acts {
-	a := &acts{}
+func (p *pass) at(l int) (a acts) {
 	rest := p.slab[l*p.stride:]
 	sizes := sizes(p.m.Config)
-	for i, f := range []*[]float32{&a.x, &a.rstd1, &a.qk, &a.rstdQK, &a.qkv, &a.kt, &a.o, &a.lse, &a.mid, &a.rstd2, &a.gate, &a.up} {
+	for i, f := range []*[]float32{&a.x, &a.rstd1, &a.qk, &a.rstdQK, &a.qkv, &a.kt, &a.o, &a.lse, &a.mid, &a.rstd2, &a.gu} {
 		*f, rest = rest[:sizes[i]*p.cap], rest[sizes[i]*p.cap:]
 	}
 	return a

@@ -18,7 +18,8 @@ type Runner struct {
 	head   *head
 	forest Forest
 	asks   []Entry
-	order  []int
+	order  []int // asks by batch row
+	nodes  []int // batch row of each ask
 }
 
 // NewRunner returns a Runner of m that holds the activations of up to budget
@@ -91,16 +92,16 @@ func (r *Runner) fit(n int) {
 // entries lists the asks of the forest's rows by batch row.
 func (r *Runner) entries(asks []Ask, byRow [][]int) {
 	r.order = r.order[:0]
-	node := map[int]int{}
+	r.nodes = slices.Grow(r.nodes[:0], len(asks))[:len(asks)]
 	for i, row := range r.forest.Rows {
 		for _, a := range byRow[row] {
-			node[a] = r.forest.Paths[i][asks[a].At]
+			r.nodes[a] = r.forest.Paths[i][asks[a].At]
 			r.order = append(r.order, a)
 		}
 	}
-	slices.SortStableFunc(r.order, func(a, b int) int { return node[a] - node[b] })
+	slices.SortStableFunc(r.order, func(a, b int) int { return r.nodes[a] - r.nodes[b] })
 	r.asks = r.asks[:0]
 	for _, a := range r.order {
-		r.asks = append(r.asks, Entry{node[a], asks[a].Target})
+		r.asks = append(r.asks, Entry{r.nodes[a], asks[a].Target})
 	}
 }
