@@ -1,13 +1,16 @@
 package workbench
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"envace/chat"
 )
 
-// course is the way that a plan takes in the real world.
+// course is the way that a plan takes in a world.
 type course struct {
+	domain   Domain
+	call     func(name string, args json.RawMessage) string // the world's answer
 	messages []chat.Message
 	results  map[string]string // by id of the planned call
 	reply    *Plan
@@ -21,10 +24,10 @@ func (c *course) answer(id string) (string, bool) {
 	return result, ok
 }
 
-// follow lets the expert do what p says in the real world s. number counts the
+// follow lets the expert do what p says where call answers. number counts the
 // calls of the task so far.
-func (d Domain) follow(p *Plan, s State, number int) (*course, error) {
-	c := &course{results: map[string]string{}}
+func (d Domain) follow(p *Plan, call func(string, json.RawMessage) string, number int) (*course, error) {
+	c := &course{domain: d, call: call, results: map[string]string{}}
 	for p.text == "" {
 		if p.tool == "" {
 			holds, known := p.cond.Holds(c.answer)
@@ -39,7 +42,7 @@ func (d Domain) follow(p *Plan, s State, number int) (*course, error) {
 			}
 			continue
 		}
-		if err := d.step(c, p, s, number); err != nil {
+		if err := c.step(p, number); err != nil {
 			return nil, err
 		}
 		p = p.next
@@ -55,7 +58,7 @@ func (d Domain) follow(p *Plan, s State, number int) (*course, error) {
 }
 
 // step makes one planned call.
-func (d Domain) step(c *course, p *Plan, s State, number int) error {
+func (c *course) step(p *Plan, number int) error {
 	args := map[string]any{}
 	for _, k := range sortedKeys(p.args) {
 		args[k] = p.args[k]
@@ -68,8 +71,8 @@ func (d Domain) step(c *course, p *Plan, s State, number int) error {
 		}
 	}
 	c.calls++
-	call := chat.Call{ID: fmt.Sprintf("call_%d", number+c.calls), Name: p.tool, Arguments: d.ordered(p.tool, args)}
-	result := d.call(s, call.Name, call.Arguments)
+	call := chat.Call{ID: fmt.Sprintf("call_%d", number+c.calls), Name: p.tool, Arguments: c.domain.ordered(p.tool, args)}
+	result := c.call(call.Name, call.Arguments)
 	c.results[p.id] = result
 	c.messages = append(c.messages,
 		chat.Message{Role: chat.Assistant, Calls: []chat.Call{call}},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"envace/chat"
 	"envace/task"
 )
 
@@ -87,7 +88,7 @@ func (d Domain) perform(s setting) ([]*course, error) {
 	var out []*course
 	calls := 0
 	for i, turn := range s.turns {
-		c, err := d.follow(turn.Plan, s.state, calls)
+		c, err := d.follow(turn.Plan, (&World{d, s.state}).Call, calls)
 		if err != nil {
 			return nil, fmt.Errorf("domain %s, kind %s, %q: %w", d.Name, s.kinds[i], turn.User, err)
 		}
@@ -104,10 +105,15 @@ func (d Domain) Task(seed uint64) (task.Task, error) {
 	if err != nil {
 		return task.Task{}, fmt.Errorf("seed %d: %w", seed, err)
 	}
+	return d.task(seed, s, courses, d.Functions()), nil
+}
+
+// task writes down a setting and what the expert did in it.
+func (d Domain) task(seed uint64, s setting, courses []*course, tools []chat.Function) task.Task {
 	o := Origin{Domain: d.Name, Seed: seed, Kinds: s.kinds}
 	t := task.Task{
 		ID:     fmt.Sprintf("%s-%s-%x", d.Name, strings.Join(s.kinds, "-"), seed),
-		Source: d.Name, System: d.About, Tools: d.Functions(),
+		Source: d.Name, System: d.About, Tools: tools,
 	}
 	for i, c := range courses {
 		t.Turns = append(t.Turns, task.Turn{
@@ -119,7 +125,7 @@ func (d Domain) Task(seed uint64) (task.Task, error) {
 		o.Refused = o.Refused || c.reply.refusal
 	}
 	t.World = mustJSON(o)
-	return t, nil
+	return t
 }
 
 // Tasks returns n different tasks of a split: "sft", "rl" or "test". Splits share
@@ -130,19 +136,21 @@ func (d Domain) Tasks(seed uint64, split string, n int) ([]task.Task, error) {
 		return nil, fmt.Errorf("domain %s: unknown split %q (want sft, rl or test)", d.Name, split)
 	}
 	var out []task.Task
-	seen := map[string]bool{}
+	seen, tools := map[string]bool{}, d.Functions()
 	for i := uint64(0); len(out) < n; i++ {
 		if i > 100*uint64(n)+1000 {
 			return nil, fmt.Errorf("domain %s: only %d of %d different tasks found", d.Name, len(out), n)
 		}
-		t, err := d.Task(derive(seed, d.Name, split, i))
+		drawn := derive(seed, d.Name, split, i)
+		s := d.set(drawn)
+		courses, err := d.perform(s)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("seed %d: %w", drawn, err)
 		}
-		mark := fingerprint(t)
-		if !seen[mark] && splitOf(mark) == split {
+		mark := fingerprint(s, courses)
+		if !seen[mark] && splitOf(d.Name+mark) == split {
 			seen[mark] = true
-			out = append(out, t)
+			out = append(out, d.task(drawn, s, courses, tools))
 		}
 	}
 	return out, nil
@@ -174,25 +182,21 @@ var entity = regexp.MustCompile(`[a-z]+-[a-z]+`)
 
 // fingerprint names the kinds of a task and the entities in it: what a model
 // could know again. Without entities the words take their place.
-func fingerprint(t task.Task) string {
+func fingerprint(s setting, courses []*course) string {
 	names := map[string]bool{}
 	var words []string
-	for _, turn := range t.Turns {
-		texts := []string{turn.User}
-		for _, m := range turn.Reference {
+	for i, c := range courses {
+		words = append(words, s.turns[i].User)
+		texts := []string{s.turns[i].User}
+		for _, m := range c.messages {
 			texts = append(texts, m.Content)
 		}
 		for _, name := range entity.FindAllString(strings.Join(texts, " "), -1) {
 			names[name] = true
 		}
-		words = append(words, turn.User)
-	}
-	o, err := Describe(t)
-	if err != nil {
-		panic(err)
 	}
 	if len(names) > 0 {
 		words = slices.Sorted(maps.Keys(names))
 	}
-	return o.Domain + "/" + strings.Join(o.Kinds, ",") + "/" + strings.Join(words, " ")
+	return strings.Join(s.kinds, ",") + "/" + strings.Join(words, " ")
 }

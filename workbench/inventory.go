@@ -2,17 +2,17 @@ package workbench
 
 // store is the state of the domain inventory.
 type store struct {
-	Items   map[string]*item  `json:"items"`
-	Shelves map[string]*shelf `json:"shelves"`
-	Slips   FreshNames        `json:"slips"`
-	Orders  map[string]int    `json:"orders"` // ordered from suppliers, by item
+	Items    map[string]*item  `json:"items"`
+	Shelves  map[string]*shelf `json:"shelves"`
+	Receipts FreshNames        `json:"receipts"`
+	Ordered  map[string]int    `json:"ordered"` // by item
 }
 
 type item struct {
-	Supplier string `json:"supplier"`
+	Owner    string `json:"owner"`
 	Status   string `json:"status"`
 	Shelf    string `json:"shelf"`
-	Colour   string `json:"colour"`
+	Priority string `json:"priority"`
 	Count    int    `json:"count"`
 }
 
@@ -21,24 +21,21 @@ type shelf struct {
 	Space  int    `json:"space"` // the most that it takes of one item
 }
 
-var (
-	shelves = []string{"upper", "lower", "left", "right", "back"}
-	colours = []string{"red", "green", "blue", "white", "black"}
-)
+var shelves = rooms
 
 func inventory() Domain {
 	name, to := Text("item"), Choice("shelf", shelves)
 	return Domain{
 		Name:  "inventory",
-		About: "you help with items. blocked items cannot be taken, moved or removed, a shelf takes no item with a count above its space.",
+		About: "you help with items. frozen items cannot be taken, moved or deleted, a shelf takes no item with a count bigger than its space.",
 		Tools: []Tool{
-			{Name: "find_items", About: "list the items of a supplier", Params: []Param{Text("supplier")}, Do: On(findItems)},
+			{Name: "find_items", About: "list the items of an owner", Params: []Param{Text("owner")}, Do: On(findItems)},
 			{Name: "get_item", About: "show an item", Params: []Param{name}, Do: On(getItem)},
 			{Name: "get_shelf", About: "show a shelf", Params: []Param{to}, Do: On(getShelf)},
 			{Name: "take_item", About: "take an amount of an open item", Params: []Param{name, Number("amount")}, Write: true, Do: On(takeItem)},
 			{Name: "order_item", About: "order an amount of an item", Params: []Param{name, Number("amount")}, Write: true, Do: On(orderItem)},
 			{Name: "move_item", About: "move an open item to a shelf", Params: []Param{name, to}, Write: true, Do: On(moveItem)},
-			{Name: "remove_item", About: "remove an open item", Params: []Param{name}, Write: true, Do: On(removeItem)},
+			{Name: "delete_item", About: "delete an open item", Params: []Param{name}, Write: true, Do: On(deleteItem)},
 		},
 		New: newStore,
 		Kinds: append(itemNoun().Kinds(),
@@ -54,11 +51,11 @@ func inventory() Domain {
 
 func itemNoun() Noun {
 	return Noun{
-		One: "item", Owner: "supplier", Shows: []string{"status", "count", "shelf", "colour"},
-		Status: "open", Verb: "remove", End: removePlan,
-		Number: "count", Less: "rarer", Least: "rarest", Most: "commonest",
-		Add: func(r *Rand, s State, supplier string, count int) string {
-			return s.(*store).add(r, supplier, count)
+		One: "item", Owner: "owner", Shows: []string{"status", "count", "shelf", "priority"},
+		Status: "open", Verb: "delete", End: discardPlan,
+		Number: "count", Less: "smaller", Least: "smallest", Most: "biggest",
+		Add: func(r *Rand, s State, owner string, count int) string {
+			return s.(*store).add(r, owner, count)
 		},
 	}
 }
@@ -75,12 +72,12 @@ func newStore(r *Rand) State {
 }
 
 // add puts an item into the store; a count of 0 is drawn.
-func (s *store) add(r *Rand, supplier string, count int) string {
+func (s *store) add(r *Rand, owner string, count int) string {
 	name := r.Name()
 	if count == 0 {
 		count = r.Int(5, 95)
 	}
-	s.Items[name] = &item{supplier, r.One("open", "open", "open", "blocked"), r.One(shelves...), r.One(colours...), count}
+	s.Items[name] = &item{owner, r.One("open", "open", "open", "frozen"), r.One(shelves...), r.One(priorities...), count}
 	return name
 }
 
@@ -105,7 +102,7 @@ func (s *store) open(name string) (*item, error) {
 func findItems(s *store, a Args) (any, error) {
 	list := []Fields{}
 	for _, name := range sortedKeys(s.Items) {
-		if i := s.Items[name]; i.Supplier == a.Text("supplier") {
+		if i := s.Items[name]; i.Owner == a.Text("owner") {
 			list = append(list, Fields{"item": name, "count": i.Count})
 		}
 	}
@@ -117,7 +114,7 @@ func getItem(s *store, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Fields{"status": i.Status, "count": i.Count, "shelf": i.Shelf, "colour": i.Colour}, nil
+	return Fields{"status": i.Status, "count": i.Count, "shelf": i.Shelf, "priority": i.Priority}, nil
 }
 
 func getShelf(s *store, a Args) (any, error) {
@@ -134,7 +131,7 @@ func takeItem(s *store, a Args) (any, error) {
 		return nil, Refuse("count", i.Count, "count is too low")
 	}
 	i.Count -= a.Int("amount")
-	return Fields{"slip": s.Slips.Next(), "shelf": i.Shelf}, nil
+	return Fields{"receipt": s.Receipts.Next(), "shelf": i.Shelf}, nil
 }
 
 func orderItem(s *store, a Args) (any, error) {
@@ -142,8 +139,8 @@ func orderItem(s *store, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Orders[a.Text("item")] += a.Int("amount")
-	return Fields{"slip": s.Slips.Next(), "supplier": i.Supplier}, nil
+	s.Ordered[a.Text("item")] += a.Int("amount")
+	return Fields{"receipt": s.Receipts.Next(), "owner": i.Owner}, nil
 }
 
 func moveItem(s *store, a Args) (any, error) {
@@ -161,35 +158,35 @@ func moveItem(s *store, a Args) (any, error) {
 	return Fields{"shelf": i.Shelf, "count": i.Count}, nil
 }
 
-func removeItem(s *store, a Args) (any, error) {
+func deleteItem(s *store, a Args) (any, error) {
 	i, err := s.open(a.Text("item"))
 	if err != nil {
 		return nil, err
 	}
 	delete(s.Items, a.Text("item"))
-	return Fields{"status": "removed", "count": i.Count}, nil
+	return Fields{"status": "deleted", "count": i.Count}, nil
 }
 
 // Plans.
 
-func removePlan(name any) *Plan {
-	return Do("remove", "remove_item", Values{"item": name},
-		Say("done, %v is removed, the count was %v.", name, From("remove.count")))
+func discardPlan(name any) *Plan {
+	return Do("delete", "delete_item", Values{"item": name},
+		Say("done, %v is deleted, the count was %v.", name, From("delete.count")))
 }
 
 func takePlan(name any, amount int) *Plan {
 	return Do("take", "take_item", Values{"item": name, "amount": amount},
-		Say("done, the slip is %v.", From("take.slip")))
+		Say("done, the receipt is %v.", From("take.receipt")))
 }
 
-// ifCount goes on with yes unless the item that was seen is too rare.
+// ifCount goes on with yes unless the count that was seen is too low.
 func ifCount(name any, amount int, yes *Plan) *Plan {
 	return If(From("seen.count").Below(amount), Sorry("the count of %v is %v.", name, From("seen.count")), yes)
 }
 
 func refillPlan(name any, amount int) *Plan {
 	return Do("order", "order_item", Values{"item": name, "amount": amount},
-		Say("done, the slip is %v, the supplier is %v.", From("order.slip"), From("order.supplier")))
+		Say("done, the receipt is %v, the owner is %v.", From("order.receipt"), From("order.owner")))
 }
 
 func shelfPlan(name any, to string) *Plan {
@@ -222,20 +219,20 @@ func itemShelf(r *Rand, s *store) Turn {
 	}
 }
 
-// itemAct: take or remove, if the item allows it.
+// itemAct: take or delete, if the item allows it.
 func itemAct(r *Rand, s *store) Turn {
 	name, n := s.any(r), r.Int(5, 70)
 	slots := Values{"item": name, "n": n}
 	if r.Chance(0.3) {
 		return Turn{
-			r.Phrase(slots, "please remove item {item}.", "nobody needs {item} any more, remove it.",
-				"remove item {item} and tell me the count."),
-			itemNoun().If(name, "open", removePlan(name)),
+			r.Phrase(slots, "please delete item {item}.", "i do not need {item} any more, delete it.",
+				"delete item {item} and tell me the count."),
+			itemNoun().If(name, "open", discardPlan(name)),
 		}
 	}
 	return Turn{
-		r.Phrase(slots, "take {n} of {item}.", "please take {n} of the item {item}.", "i need {n} of {item}, take them.",
-			"take {n} of item {item}. what is the slip?"),
+		r.Phrase(slots, "take {n} of {item}.", "please take {n} of the item {item}.", "i need {n} of {item}, take it.",
+			"take {n} of item {item}. what is the receipt?"),
 		itemNoun().If(name, "open", ifCount(name, n, takePlan(name, n))),
 	}
 }
@@ -251,7 +248,7 @@ func itemMove(r *Rand, s *store) Turn {
 	}
 }
 
-// itemLimit: the user says what to do with rare and with common items.
+// itemLimit: the user says what to do with few and with many items.
 func itemLimit(r *Rand, s *store) Turn {
 	name, n, m := s.any(r), r.Int(20, 80), r.Int(5, 60)
 	slots := Values{"item": name, "n": n, "m": m, "k": n - r.Int(5, 15)}
@@ -265,47 +262,47 @@ func itemLimit(r *Rand, s *store) Turn {
 		}
 	}
 	return Turn{
-		r.Phrase(slots, "if the count of {item} is less than {n}, remove it, otherwise take {k}.",
-			"remove {item} if there are less than {n}, else take {k} of it.",
-			"is the count of {item} less than {n}? then remove it, if not, take {k}."),
-		itemNoun().If(name, "open", If(less, removePlan(name), takePlan(name, slots["k"].(int)))),
+		r.Phrase(slots, "if the count of {item} is less than {n}, delete it, otherwise take {k}.",
+			"delete {item} if there are less than {n}, else take {k} of it.",
+			"is the count of {item} less than {n}? then delete it, if not, take {k}."),
+		itemNoun().If(name, "open", If(less, discardPlan(name), takePlan(name, slots["k"].(int)))),
 	}
 }
 
 // itemRefill: an order, perhaps for an item that must be found first.
 func itemRefill(r *Rand, s *store) Turn {
-	n, supplier, amount := itemNoun(), r.Person(), r.Int(5, 60)
-	slots := Values{"supplier": supplier, "n": amount}
+	n, owner, amount := itemNoun(), r.Person(), r.Int(5, 60)
+	slots := Values{"owner": owner, "n": amount}
 	if r.Chance(0.4) {
 		name := s.any(r)
 		slots["item"] = name
 		return Turn{
 			r.Phrase(slots, "order {n} of {item}.", "please order {n} more of item {item}.",
-				"we need more of {item}, so order {n}. who is the supplier?"),
+				"i need more of {item}, so order {n}. who is the owner?"),
 			n.Look("seen", name, refillPlan(name, amount)),
 		}
 	}
 	for _, count := range r.Ints(r.Int(2, 3), 5, 95) {
-		s.add(r, supplier, count)
+		s.add(r, owner, count)
 	}
 	which, name := n.Pick(r)
 	slots["which"] = which
 	return Turn{
-		r.Phrase(slots, "order {n} of the {which} item of {supplier}.", "we need {n} more of the {which} item of {supplier}, order them.",
-			"find the {which} item of {supplier} and order {n} of it."),
-		n.Find(supplier, n.Look("seen", name, refillPlan(name, amount))),
+		r.Phrase(slots, "order {n} of the {which} item of {owner}.", "{owner} needs {n} more of the {which} item, order it.",
+			"find the {which} item of {owner} and order {n} of it."),
+		n.Find(owner, n.Look("seen", name, refillPlan(name, amount))),
 	}
 }
 
 // itemTry: the user wants no look before; the tool may refuse, for two reasons.
 func itemTry(r *Rand, s *store) Turn {
 	name, n := s.any(r), r.Int(30, 80)
-	s.Items[name].Status = r.One("open", "open", "blocked")
+	s.Items[name].Status = r.One("open", "open", "frozen")
 	slots := Values{"item": name, "n": n}
 	if r.Chance(0.5) {
 		return Turn{
-			r.Phrase(slots, "try to remove {item} at once.", "try to remove item {item}.", "please try to remove my item {item}."),
-			Attempt(removePlan(name), name, "status"),
+			r.Phrase(slots, "try to delete {item} at once.", "try to delete item {item}.", "please try to delete my item {item}."),
+			Attempt(discardPlan(name), name, "status"),
 		}
 	}
 	take := takePlan(name, n)
@@ -319,9 +316,9 @@ func itemTry(r *Rand, s *store) Turn {
 
 func itemBeyond(r *Rand, s *store) Turn {
 	return Turn{
-		r.Phrase(Values{"item": s.any(r), "supplier": r.Person()},
-			"clean item {item}.", "call {supplier} about {item}, please.", "paint the item {item} for me.",
-			"what is the weather at the store?", "carry {item} to my car."),
+		r.Phrase(Values{"item": s.any(r), "owner": r.Person()},
+			"sing about item {item}.", "call {owner} about {item}, please.", "paint the item {item} for me.",
+			"what is the weather in the garden?", "carry {item} for me."),
 		Beyond(),
 	}
 }

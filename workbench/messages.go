@@ -4,7 +4,7 @@ package workbench
 type mailbox struct {
 	Messages map[string]*letter  `json:"messages"`
 	Contacts map[string]*contact `json:"contacts"`
-	Sent     map[string]string   `json:"sent"` // name of a new message: receiver and topic
+	Sent     map[string]string   `json:"sent"` // name of a new message: reader and topic
 	Fresh    FreshNames          `json:"fresh"`
 }
 
@@ -13,7 +13,7 @@ type letter struct {
 	Status string `json:"status"`
 	Topic  string `json:"topic"`
 	Day    string `json:"day"`
-	Length int    `json:"length"`
+	Size   int    `json:"size"`
 }
 
 type contact struct {
@@ -22,19 +22,19 @@ type contact struct {
 	Deputy string `json:"deputy"`
 }
 
-var letterTopics = []string{"lunch", "party", "budget", "match", "garden"}
+var letterTopics = fileTopics
 
 func messages() Domain {
-	name, to, topic := Text("message"), Text("receiver"), Choice("topic", letterTopics)
+	name, to, topic := Text("message"), Text("reader"), Choice("topic", letterTopics)
 	return Domain{
 		Name:  "messages",
-		About: "you help with messages. pinned messages cannot be deleted or passed on, absent contacts get no message.",
+		About: "you help with messages. locked messages cannot be deleted or shared, absent contacts get no message.",
 		Tools: []Tool{
 			{Name: "find_messages", About: "list the messages of a sender", Params: []Param{Text("sender")}, Do: On(findMessages)},
 			{Name: "get_message", About: "show a message", Params: []Param{name}, Do: On(getMessage)},
 			{Name: "get_contact", About: "show a contact", Params: []Param{Text("contact")}, Do: On(getContact)},
 			{Name: "send_message", About: "send a message to a contact who is here", Params: []Param{to, topic}, Write: true, Do: On(sendMessage)},
-			{Name: "pass_message", About: "pass an open message on to a contact who is here", Params: []Param{name, to}, Write: true, Do: On(passMessage)},
+			{Name: "share_message", About: "share an open message with a contact who is here", Params: []Param{name, to}, Write: true, Do: On(shareMessage)},
 			{Name: "delete_message", About: "delete an open message", Params: []Param{name}, Write: true, Do: On(deleteMessage)},
 		},
 		New: newMailbox,
@@ -52,11 +52,11 @@ func messages() Domain {
 
 func messageNoun() Noun {
 	return Noun{
-		One: "message", Owner: "sender", Shows: []string{"status", "length", "topic", "day", "sender"},
+		One: "message", Owner: "sender", Shows: []string{"status", "size", "topic", "day", "sender"},
 		Status: "open", Verb: "delete", End: deletePlan,
-		Number: "length", Less: "shorter", Least: "shortest", Most: "longest",
-		Add: func(r *Rand, s State, sender string, length int) string {
-			return s.(*mailbox).add(r, sender, length)
+		Number: "size", Less: "smaller", Least: "smallest", Most: "biggest",
+		Add: func(r *Rand, s State, sender string, size int) string {
+			return s.(*mailbox).add(r, sender, size)
 		},
 	}
 }
@@ -69,17 +69,17 @@ func newMailbox(r *Rand) State {
 	return s
 }
 
-// add puts a message into the mailbox; a length of 0 is drawn. Who sends one is a
+// add puts a message into the mailbox; a size of 0 is drawn. Who sends one is a
 // contact.
-func (s *mailbox) add(r *Rand, sender string, length int) string {
+func (s *mailbox) add(r *Rand, sender string, size int) string {
 	name := r.Name()
-	if length == 0 {
-		length = r.Int(5, 95)
+	if size == 0 {
+		size = r.Int(5, 95)
 	}
 	if s.Contacts[sender] == nil {
 		s.contact(r, sender)
 	}
-	s.Messages[name] = &letter{sender, r.One("open", "open", "open", "pinned"), r.One(letterTopics...), r.One(days...), length}
+	s.Messages[name] = &letter{sender, r.One("open", "open", "open", "locked"), r.One(letterTopics...), r.One(days...), size}
 	return name
 }
 
@@ -127,7 +127,7 @@ func findMessages(s *mailbox, a Args) (any, error) {
 	list := []Fields{}
 	for _, name := range sortedKeys(s.Messages) {
 		if m := s.Messages[name]; m.Sender == a.Text("sender") {
-			list = append(list, Fields{"message": name, "length": m.Length})
+			list = append(list, Fields{"message": name, "size": m.Size})
 		}
 	}
 	return Fields{"messages": list}, nil
@@ -138,7 +138,7 @@ func getMessage(s *mailbox, a Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Fields{"status": m.Status, "length": m.Length, "topic": m.Topic, "day": m.Day, "sender": m.Sender}, nil
+	return Fields{"status": m.Status, "size": m.Size, "topic": m.Topic, "day": m.Day, "sender": m.Sender}, nil
 }
 
 func getContact(s *mailbox, a Args) (any, error) {
@@ -150,29 +150,29 @@ func getContact(s *mailbox, a Args) (any, error) {
 }
 
 // post keeps what was sent and returns its name.
-func (s *mailbox) post(receiver, what string) string {
+func (s *mailbox) post(reader, what string) string {
 	name := s.Fresh.Next()
-	s.Sent[name] = receiver + " " + what
+	s.Sent[name] = reader + " " + what
 	return name
 }
 
 func sendMessage(s *mailbox, a Args) (any, error) {
-	c, err := s.reach(a.Text("receiver"))
+	c, err := s.reach(a.Text("reader"))
 	if err != nil {
 		return nil, err
 	}
-	return Fields{"message": s.post(a.Text("receiver"), a.Text("topic")), "city": c.City}, nil
+	return Fields{"message": s.post(a.Text("reader"), a.Text("topic")), "city": c.City}, nil
 }
 
-func passMessage(s *mailbox, a Args) (any, error) {
+func shareMessage(s *mailbox, a Args) (any, error) {
 	if _, err := s.open(a.Text("message")); err != nil {
 		return nil, err
 	}
-	c, err := s.reach(a.Text("receiver"))
+	c, err := s.reach(a.Text("reader"))
 	if err != nil {
 		return nil, err
 	}
-	return Fields{"message": s.post(a.Text("receiver"), a.Text("message")), "city": c.City}, nil
+	return Fields{"message": s.post(a.Text("reader"), a.Text("message")), "city": c.City}, nil
 }
 
 func deleteMessage(s *mailbox, a Args) (any, error) {
@@ -191,14 +191,14 @@ func deletePlan(name any) *Plan {
 		Say("done, %v is deleted, the day was %v.", name, From("delete.day")))
 }
 
-func postPlan(id string, receiver any, topic any) *Plan {
-	return Do(id, "send_message", Values{"receiver": receiver, "topic": topic},
+func postPlan(id string, reader any, topic any) *Plan {
+	return Do(id, "send_message", Values{"reader": reader, "topic": topic},
 		Say("done, the message is %v.", From(id+".message")))
 }
 
-func passPlan(name any, receiver string) *Plan {
-	return Do("pass", "pass_message", Values{"message": name, "receiver": receiver},
-		Say("done, the message is %v, the city is %v.", From("pass.message"), From("pass.city")))
+func handPlan(name any, reader string) *Plan {
+	return Do("share", "share_message", Values{"message": name, "reader": reader},
+		Say("done, the message is %v, the city is %v.", From("share.message"), From("share.city")))
 }
 
 // ifPresent looks at a contact, under the id, and goes on with yes if the contact
@@ -220,7 +220,7 @@ func messageContact(r *Rand, s *mailbox) Turn {
 	}
 }
 
-// messageAct: delete it or pass it on, if that is allowed.
+// messageAct: delete it or share it, if that is allowed.
 func messageAct(r *Rand, s *mailbox) Turn {
 	name, who := s.any(r), s.contact(r, r.Person())
 	slots := Values{"message": name, "who": who}
@@ -232,9 +232,9 @@ func messageAct(r *Rand, s *mailbox) Turn {
 		}
 	}
 	return Turn{
-		r.Phrase(slots, "pass {message} on to {who}.", "{who} must read {message}, pass it on.",
-			"please pass message {message} on to {who} and tell me the city."),
-		messageNoun().If(name, "open", ifPresent("contact", who, passPlan(name, who))),
+		r.Phrase(slots, "share {message} with {who}.", "{who} wants to read {message}, share it.",
+			"please share message {message} with {who} and tell me the city."),
+		messageNoun().If(name, "open", ifPresent("contact", who, handPlan(name, who))),
 	}
 }
 
@@ -260,23 +260,23 @@ func messageSend(r *Rand, s *mailbox) Turn {
 	}
 }
 
-// messageLimit: the user says what to do with short and with long messages.
+// messageLimit: the user says what to do with small and with big messages.
 func messageLimit(r *Rand, s *mailbox) Turn {
 	name, who, n := s.any(r), s.contact(r, r.Person()), r.Int(20, 80)
 	slots := Values{"message": name, "who": who, "n": n}
-	less := From("seen.length").Below(n)
+	less := From("seen.size").Below(n)
 	if r.Chance(0.5) {
 		return Turn{
-			r.Phrase(slots, "if {message} is shorter than {n}, delete it, otherwise pass it on to {who}.",
-				"delete {message} if its length is less than {n}, else pass it on to {who}.",
-				"is the length of {message} less than {n}? then delete it, if not, pass it on to {who}."),
-			messageNoun().If(name, "open", If(less, deletePlan(name), ifPresent("contact", who, passPlan(name, who)))),
+			r.Phrase(slots, "if {message} is smaller than {n}, delete it, otherwise share it with {who}.",
+				"delete {message} if its size is less than {n}, else share it with {who}.",
+				"is the size of {message} less than {n}? then delete it, if not, share it with {who}."),
+			messageNoun().If(name, "open", If(less, deletePlan(name), ifPresent("contact", who, handPlan(name, who)))),
 		}
 	}
 	return Turn{
-		r.Phrase(slots, "if {message} is shorter than {n}, tell me its topic, otherwise delete it.",
-			"say the topic of {message} if its length is less than {n}, else delete it.",
-			"is the length of {message} less than {n}? then tell me its topic, if not, delete it."),
+		r.Phrase(slots, "if {message} is smaller than {n}, tell me its topic, otherwise delete it.",
+			"say the topic of {message} if its size is less than {n}, else delete it.",
+			"is the size of {message} less than {n}? then tell me its topic, if not, delete it."),
 		messageNoun().If(name, "open", If(less, Tell("topic", name, From("seen.topic")), deletePlan(name))),
 	}
 }
@@ -303,15 +303,15 @@ func messageAnswer(r *Rand, s *mailbox) Turn {
 // messageForward: the message must be found first.
 func messageForward(r *Rand, s *mailbox) Turn {
 	n, sender, who := messageNoun(), r.Person(), s.contact(r, r.Person())
-	for _, length := range r.Ints(r.Int(2, 3), 5, 95) {
-		s.add(r, sender, length)
+	for _, size := range r.Ints(r.Int(2, 3), 5, 95) {
+		s.add(r, sender, size)
 	}
 	which, name := n.Pick(r)
 	return Turn{
 		r.Phrase(Values{"sender": sender, "who": who, "which": which},
-			"pass the {which} message of {sender} on to {who}.", "{who} must read the {which} message of {sender}.",
-			"find the {which} message of {sender} and pass it on to {who}."),
-		n.Find(sender, n.If(name, "open", ifPresent("contact", who, passPlan(name, who)))),
+			"share the {which} message of {sender} with {who}.", "{who} wants to read the {which} message of {sender}.",
+			"find the {which} message of {sender} and share it with {who}."),
+		n.Find(sender, n.If(name, "open", ifPresent("contact", who, handPlan(name, who)))),
 	}
 }
 
@@ -319,7 +319,7 @@ func messageForward(r *Rand, s *mailbox) Turn {
 func messageTry(r *Rand, s *mailbox) Turn {
 	if r.Chance(0.5) {
 		name := s.any(r)
-		s.Messages[name].Status = r.One("open", "pinned")
+		s.Messages[name].Status = r.One("open", "locked")
 		return Turn{
 			r.Phrase(Values{"message": name}, "try to delete {message} at once.", "try to delete message {message}.",
 				"please try to delete my message {message}."),

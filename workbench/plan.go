@@ -3,6 +3,7 @@ package workbench
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"envace/task"
@@ -43,16 +44,20 @@ func If(cond task.Cond, yes, no *Plan) *Plan {
 // Say ends the turn with a reply. The references among values must be in it for
 // it to be right; other values are wording.
 func Say(format string, values ...any) *Plan {
-	return &Plan{text: format, values: values, excludes: refusals}
+	return &Plan{text: format, values: values, excludes: append(slices.Clone(refusals), dump)}
 }
 
 // Sorry ends the turn with a reply that declines what the user wants. It must say
 // so, and hold the references among values: the reason that a tool gave.
 func Sorry(format string, values ...any) *Plan {
-	return &Plan{text: "sorry, " + format, values: values, anyOf: refusals, refusal: true}
+	return &Plan{text: "sorry, " + format, values: values, anyOf: refusals, excludes: []string{dump}, refusal: true}
 }
 
 var refusals = []string{"sorry", "cannot", "unable"}
+
+// dump marks a reply that passes a tool's raw JSON on to the user: it would hold
+// every value that can be asked for.
+const dump = "{"
 
 // Any demands that the reply hold one of words.
 func (p *Plan) Any(words ...string) *Plan {

@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -53,12 +54,12 @@ func (d Domain) words(note func(string)) {
 	for _, kind := range d.Kinds {
 		for seed := range uint64(wordRuns) {
 			r := newRand(d.Name, seed)
-			r.note = note
+			r.note = func(wording string) { note(slotName.ReplaceAllString(wording, " ")) }
 			s := setting{state: d.New(r)}
 			turn := kind.Make(r, s.state)
 			note(turn.User)
 			noteWordings(turn.Plan, note)
-			if c, err := d.follow(turn.Plan, s.state, 0); err == nil {
+			if c, err := d.follow(turn.Plan, (&World{d, s.state}).Call, 0); err == nil {
 				for _, m := range c.messages {
 					note(string(mustJSON(m)))
 				}
@@ -74,6 +75,9 @@ func (d Domain) words(note func(string)) {
 	}
 	note("thanks and one more thing good next now from a number to unknown argument takes must be text arguments turn")
 }
+
+// slotName is a slot of a wording.
+var slotName = regexp.MustCompile(`\{[a-z0-9]+\}`)
 
 // wordRuns is how often each kind is drawn to see all that its tools can answer.
 const wordRuns = 40
