@@ -53,10 +53,10 @@ func (h Teacher) Act(t task.Task) ([]Example, error) {
 	return out, nil
 }
 
-// Rehearse returns an example for each recorded result. Every other one, drawn by
-// seed, is shown the records as RL will show them; the rest are shown only what
-// was recorded before the call, so that answers are also learnt where no record
-// helps.
+// Rehearse returns an example for each recorded result that REHEARSE may write: a
+// non-empty object or a list. Every other one, drawn by seed, is shown the records
+// as RL will show them; the rest are shown only what was recorded before the call,
+// so that answers are also learnt where no record helps.
 func (h Teacher) Rehearse(t task.Task) ([]Example, error) {
 	var out []Example
 	var entries []rollout.Entry
@@ -67,22 +67,30 @@ func (h Teacher) Rehearse(t task.Task) ([]Example, error) {
 			if m.Role == chat.Tool && len(open) > 0 {
 				v := rollout.View{Task: t, Entries: slices.Clone(entries), Call: open[0], Brief: h.Brief}
 				v.Records = h.FewShot.Records(t, u)
-				if rollout.Seed(h.Seed, rollout.SeedOf(t.ID), uint64(len(entries)))&1 == 0 {
-					v.Records = nil
-				}
-				want := chat.Message{Role: chat.Assistant, Content: v.Result(m.Content)}
-				e, err := h.Example(t, rollout.Rehearse, v.Messages(), nil, want)
+				e, err := h.answer(v, m.Content)
 				if err != nil {
 					return nil, err
 				}
-				out = append(out, e)
-				open = open[1:]
+				out, open = append(out, e...), open[1:]
 			}
 			open = append(open, m.Calls...)
 			entries = append(entries, rollout.Entry{Message: m, Source: rollout.FromRecord, User: u})
 		}
 	}
 	return out, nil
+}
+
+// answer returns the example of one recorded result, or none.
+func (h Teacher) answer(v rollout.View, result string) ([]Example, error) {
+	want := chat.Message{Role: chat.Assistant, Content: v.Result(result)}
+	if _, bad := render.ParseResult(want.Content); bad != nil {
+		return nil, nil
+	}
+	if rollout.Seed(h.Seed, rollout.SeedOf(v.Task.ID), uint64(len(v.Entries)))&1 == 0 {
+		v.Records = nil
+	}
+	e, err := h.Example(v.Task, rollout.Rehearse, v.Messages(), nil, want)
+	return []Example{e}, err
 }
 
 // Example renders the dialogue with and without the message: what the template

@@ -39,17 +39,20 @@ func trainCommand() *cobra.Command {
 improve the policy on episodes that it imagines from end to end. The run folder
 holds the settings, metrics, every episode, checkpoints and a report.
 
-Flags go before --set, --set before the recipe. A run that was interrupted goes
+A flag wins over --set, and --set over the recipe. A run that was interrupted goes
 on with --resume and ends with the same files.`,
-		Example: `  envace train --recipe quickstart --out runs/first
+		Example: `  envace train
+  envace train --recipe quickstart --out runs/first
   envace train --recipe quickstart --out runs/short --set rl.steps=10 --seed 2
   envace train --recipe quickstart --out runs/first --resume
   envace train --model models/qwen3 --data tasks.jsonl --lora 16 --out runs/mine
   envace train --config runs/first/config.json --out runs/again`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := required("out", o.Out); err != nil {
-				return err
+			if o.Resume {
+				if err := required("out", o.Out); err != nil {
+					return err
+				}
 			}
 			o.SeedGiven = cmd.Flags().Changed("seed")
 			o.Stdout, o.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -66,7 +69,7 @@ on with --resume and ends with the same files.`,
 	f.StringVar(&o.FewShot, "few-shot", "", "`which` recorded calls of a task REHEARSE is shown: none, past (up to the user turn under way) or all")
 	f.StringSliceVar(&o.With, "with", nil, "`baselines` to train too: sft-more, real")
 	f.BoolVar(&o.SkipBad, "skip-bad", false, "leave out rows of --data that cannot be read, instead of stopping")
-	f.StringVar(&o.Out, "out", "", "run `folder`, new or empty")
+	f.StringVar(&o.Out, "out", "", "run `folder`, new or empty (default: a new one under runs/)")
 	f.BoolVar(&o.Resume, "resume", false, "go on with the run in --out from its last checkpoint")
 	f.Uint64Var(&o.Seed, "seed", 0, "`number` that the run draws from, instead of the recipe's")
 	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")

@@ -2,10 +2,109 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"envace/internal/recipe"
+	"envace/internal/run"
+	"envace/rollout"
 )
 
-// runTrain carries out the recipe.
-func runTrain(context.Context, trainOptions) error {
-	return errors.New("train: this build cannot train")
+// runTrain carries out the recipe and shows what came of it.
+func runTrain(ctx context.Context, o trainOptions) error {
+	s, err := o.settings()
+	if err != nil {
+		return err
+	}
+	if o.Out == "" {
+		o.Out = freshFolder(s.Recipe)
+	}
+	fmt.Fprintf(o.Stderr, "run folder: %s\n", o.Out)
+	err = recipe.Run(context.WithoutCancel(ctx), s, o.Out, o.Resume, ctx.Done(), o.Stderr)
+	if errors.Is(err, recipe.ErrInterrupted) {
+		return hinted{err, "go on with: envace train --resume --out " + o.Out}
+	}
+	if err != nil {
+		return err
+	}
+	r, err := run.ReadReport(o.Out)
+	if err != nil {
+		return err
+	}
+	printReport(o.Stdout, r)
+	fmt.Fprintf(o.Stdout, "\nreport: %s\n", filepath.Join(o.Out, run.PageFile))
+	return nil
+}
+
+// freshFolder is the run folder of a run that was not given one: runs/NAME, or
+// the first runs/NAME-2, runs/NAME-3, … that is not there.
+func freshFolder(name string) string {
+	dir := filepath.Join("runs", name)
+	for n := 2; ; n++ {
+		if _, err := os.Stat(dir); err != nil {
+			return dir
+		}
+		dir = filepath.Join("runs", fmt.Sprintf("%s-%d", name, n))
+	}
+}
+
+// settings are those of the run to resume, of --config or of the recipe, with
+// --set and then the flags over them.
+func (o trainOptions) settings() (recipe.Settings, error) {
+	if o.Resume {
+		var s recipe.Settings
+		err := run.ReadConfig(o.Out, &s)
+		return s, err
+	}
+	s, err := o.source()
+	if err != nil {
+		return s, err
+	}
+	for _, set := range o.Set {
+		if err := s.Set(set); err != nil {
+			return s, err
+		}
+	}
+	if o.SeedGiven {
+		s.Seed = o.Seed
+	}
+	put(&s.Threads, o.Threads)
+	put(&s.Model.Path, o.Model)
+	put(&s.Model.LoRA, o.LoRA)
+	put(&s.Data.Path, o.Data)
+	put(&s.Data.Checklists, o.Checklists)
+	put(&s.Data.FewShot, rollout.FewShot(o.FewShot))
+	if o.SkipBad {
+		s.Data.SkipBad = true
+	}
+	if len(o.With) > 0 {
+		s.With = o.With
+	}
+	return s, nil
+}
+
+func (o trainOptions) source() (recipe.Settings, error) {
+	if o.Config == "" {
+		return recipe.Load(o.Recipe, nil)
+	}
+	var s recipe.Settings
+	data, err := os.ReadFile(o.Config)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("settings %s: %w", o.Config, err)
+	}
+	return s, nil
+}
+
+// put sets a setting where a flag was given.
+func put[T comparable](setting *T, flag T) {
+	var none T
+	if flag != none {
+		*setting = flag
+	}
 }

@@ -79,22 +79,15 @@ func (l *lab) newModel() error {
 		KVHeads: l.Model.KVHeads, HeadDim: l.Model.HeadDim, MLP: l.Model.MLP, Eps: 1e-6, RopeTheta: 10000,
 		Tied: true, Context: l.Model.Context, BOS: -1, EOS: []int{end}, PAD: -1,
 	}
-	o := l.engineOptions()
-	o.Files = files
-	if l.engine, err = cpu.New(cfg, o); err != nil {
-		return err
-	}
-	dir := filepath.Join(l.dir.Path, "start")
-	if err := l.engine.Export(dir, cpu.ExportOptions{}); err != nil {
-		return err
-	}
-	m, err := weights.Open(dir)
+	fresh, err := cpu.New(cfg, cpu.Options{Threads: l.Threads, Seed: l.Seed})
 	if err != nil {
 		return err
 	}
-	defer m.Close()
-	l.renderer, err = render.Open(m, render.Config{})
-	return err
+	dir := filepath.Join(l.dir.Path, "start")
+	if err := fresh.Export(dir, cpu.ExportOptions{Files: files}); err != nil {
+		return err
+	}
+	return l.openModel(dir)
 }
 
 // textFiles are the text side of a model folder.

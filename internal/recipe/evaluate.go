@@ -48,10 +48,13 @@ func (l *lab) solved(eps []*rollout.Episode) []bool {
 	out := make([]bool, len(eps))
 	for i, ep := range eps {
 		if l.Data.Path == "" {
-			out[i], ep.Detail = workbench.Worlds{}.Success(ep.Task, ep)
-		} else {
-			out[i] = run.Success(ep)
+			ok, why := workbench.Worlds{}.Success(ep.Task, ep)
+			ep.Metrics["success"], ep.Detail = 0, why
+			if ok {
+				ep.Metrics["success"] = 1
+			}
 		}
+		out[i] = run.Success(ep)
 	}
 	return out
 }
@@ -131,7 +134,8 @@ func (l *lab) keepScore(system string, t test, eps []*rollout.Episode) error {
 	}
 	l.state.Scores = append(l.state.Scores, s)
 	l.progress.Printf("%-20s %-10s %-17s %3d of %3d tasks (%.1f %%)", system, t.world, t.split, hits, len(eps), 100*float64(hits)/n)
-	return l.dir.Episodes("test "+system, 0, run.Labels{System: system, Split: t.split}, eps)
+	l.dir.Labels = run.Labels{System: system, Split: t.split}
+	return l.dir.Episodes("test "+system, 0, eps)
 }
 
 // measure adds to the metrics of a step what the weights do on the curve's

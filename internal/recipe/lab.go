@@ -244,7 +244,8 @@ func (g log) Step(stage string, step int, m map[string]float64) error {
 
 // Episodes implements train.Log.
 func (g log) Episodes(stage string, step int, eps []*rollout.Episode) error {
-	return g.l.dir.Episodes(stage, step, run.Labels{System: stage, Split: g.split}, eps)
+	g.l.dir.Labels = run.Labels{System: stage, Split: g.split}
+	return g.l.dir.Episodes(stage, step, eps)
 }
 
 // parts are the figures of a step that the live line shows.
