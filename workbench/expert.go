@@ -31,8 +31,8 @@ func (d Domain) follow(p *Plan, call func(string, json.RawMessage) string, numbe
 	for p.text == "" {
 		if p.tool == "" {
 			holds, known := p.cond.Holds(c.answer)
-			if !known {
-				return nil, fmt.Errorf("the plan decides on %s, which was not called or lacks the value", p.cond.Ref.Item)
+			if otherwise, _ := opposite(p.cond).Holds(c.answer); !known || holds == otherwise {
+				return nil, fmt.Errorf("the plan decides on %s, which no answer has", where(p.cond.Ref))
 			}
 			c.branches++
 			if holds {

@@ -33,13 +33,14 @@ func (r *Rand) shuffled(words []string) []string {
 
 // Name draws a new entity, such as amber-fox. No other begins with its first word.
 func (r *Rand) Name() string {
-	return draw(&r.firsts, "entities") + "-" + r.One(secondWords...)
+	return draw(&r.firsts, "entities") + "-" + secondWords[r.rng.IntN(len(secondWords))]
 }
 
 // Slip returns name with another second word: what a user says who remembers half.
 func (r *Rand) Slip(name string) string {
 	first, second, _ := strings.Cut(name, "-")
-	return first + "-" + r.Other(second, secondWords)
+	other := slices.DeleteFunc(slices.Clone(secondWords), func(w string) bool { return w == second })
+	return first + "-" + other[r.rng.IntN(len(other))]
 }
 
 // Person draws a person who has no part yet.

@@ -1,0 +1,138 @@
+package workbench
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"envace/chat"
+	"envace/rollout"
+	"envace/task"
+)
+
+// TestMutantsFail breaks expert episodes in ways that matter.
+func TestMutantsFail(t *testing.T) {
+	each(t, func(t *testing.T, tasks []task.Task) {
+		tried := map[string]int{}
+		for _, task := range tasks {
+			for name, ep := range mutants(task) {
+				tried[name]++
+				if ok, _ := Success(task, ep); ok {
+					t.Errorf("%s: %s succeeds", task.ID, name)
+				}
+			}
+		}
+		t.Log(tried)
+		for _, name := range []string{"without a write", "another entity", "wrong value", "one more write", "no reply"} {
+			if tried[name] == 0 {
+				t.Errorf("no task tried %s", name)
+			}
+		}
+	})
+}
+
+func mutants(t task.Task) map[string]*rollout.Episode {
+	out := map[string]*rollout.Episode{"no reply": Expert(t)}
+	ep := out["no reply"]
+	ep.Entries = ep.Entries[:len(ep.Entries)-1]
+	for i, e := range Expert(t).Entries {
+		for _, c := range e.Message.Calls {
+			if f, _ := t.Tool(c.Name); f.Write && !task.IsError(Expert(t).Entries[i+1].Message.Content) {
+				drop := Expert(t)
+				drop.Entries = slices.Delete(drop.Entries, i, i+2)
+				out["without a write"] = drop
+				if loc := entity.FindIndex(c.Arguments); loc != nil {
+					other := Expert(t)
+					wrong := c
+					wrong.Arguments = json.RawMessage(string(c.Arguments[:loc[0]]) + "no-body" + string(c.Arguments[loc[1]:]))
+					other.Entries[i].Message.Calls = []chat.Call{wrong}
+					out["another entity"] = other
+				}
+			}
+		}
+	}
+	if wrong := misquote(t); wrong != nil {
+		out["wrong value"] = wrong
+	}
+	if extra := oneMore(t); extra != nil {
+		out["one more write"] = extra
+	}
+	return out
+}
+
+// misquote spoils the value that the last reply must hold.
+func misquote(t task.Task) *rollout.Episode {
+	d, o, err := Worlds{}.domain(t)
+	if err != nil {
+		panic(err)
+	}
+	courses, err := d.perform(d.set(o.Seed))
+	if err != nil {
+		panic(err)
+	}
+	c := courses[len(courses)-1]
+	list := refs(c.reply.values)
+	if len(list) == 0 {
+		return nil
+	}
+	value, err := list[len(list)-1].read(c.answer)
+	if err != nil {
+		panic(err)
+	}
+	ep := Expert(t)
+	last := &ep.Entries[len(ep.Entries)-1].Message
+	last.Content = strings.ReplaceAll(last.Content, plain(value), "100")
+	return ep
+}
+
+// oneMore adds a write that the world accepts and nobody asked for.
+func oneMore(t task.Task) *rollout.Episode {
+	world, err := Worlds{}.Shadow(t, nil)
+	if err != nil {
+		panic(err)
+	}
+	before := world.State()
+	for _, name := range entity.FindAllString(string(before), -1) {
+		for _, f := range t.Tools {
+			args := guess(f, name)
+			if !f.Write || strings.Contains(string(mustJSON(t.Turns)), name) {
+				continue
+			}
+			world.Call(f.Name, args)
+			if !chat.Equal(before, world.State()) {
+				ep := Expert(t)
+				call := chat.Call{ID: "call_99", Name: f.Name, Arguments: args}
+				extra := []rollout.Entry{
+					{Message: chat.Message{Role: chat.Assistant, Calls: []chat.Call{call}}, Source: rollout.FromPolicy},
+					{Message: chat.Message{Role: chat.Tool, CallID: call.ID, Content: "{}"}, Source: rollout.FromReal},
+				}
+				ep.Entries = slices.Insert(ep.Entries, 1, extra...)
+				return ep
+			}
+		}
+	}
+	return nil
+}
+
+// guess fills the arguments of f: name for text, the first word of an enum, 1.
+func guess(f chat.Function, name string) json.RawMessage {
+	var s struct {
+		Properties map[string]property `json:"properties"`
+	}
+	if json.Unmarshal(f.Parameters, &s) != nil {
+		panic("schema of " + f.Name)
+	}
+	args := map[string]any{}
+	for k, p := range s.Properties {
+		switch {
+		case p.Type == "integer":
+			args[k] = 1
+		case p.Enum != nil:
+			args[k] = p.Enum[len(p.Enum)-1]
+		default:
+			args[k] = name
+		}
+	}
+	return mustJSON(args)
+}
