@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"math"
+	"runtime"
 	"testing"
 
 	"envace/engine"
@@ -135,4 +136,11 @@ func optimStep(t testing.TB, e *Engine) float64 {
 		t.Fatal(err)
 	}
 	return norm
+}
+
+// allocated is the number of bytes allocated so far.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }

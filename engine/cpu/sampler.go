@@ -138,10 +138,6 @@ func checkParams(p engine.Params) error {
 // 1…n−1. Rows with a common prefix are computed as one until they part.
 func (s *Sampler) Logprobs(ctx context.Context, rows [][]int) (out [][]float32, err error) {
 	defer func() {
-		if x := recover(); x != nil {
-			s.state.runner = nil
-			err = fmt.Errorf("panic: %v", x)
-		}
 		if err != nil {
 			out, err = nil, fmt.Errorf("logprobs: %w", err)
 		}
@@ -170,9 +166,15 @@ func (s *Sampler) Logprobs(ctx context.Context, rows [][]int) (out [][]float32, 
 }
 
 // measure computes the log-probabilities that asks ask for.
-func (s *Sampler) measure(ctx context.Context, rows [][]int, asks []model.Ask, got func(i int, lp float32)) error {
+func (s *Sampler) measure(ctx context.Context, rows [][]int, asks []model.Ask, got func(i int, lp float32)) (err error) {
 	s.state.eval.Lock()
 	defer s.state.eval.Unlock()
+	defer func() {
+		if x := recover(); x != nil {
+			s.state.runner = nil
+			err = fmt.Errorf("panic: %v", x)
+		}
+	}()
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
 	if err := s.stale(); err != nil {
@@ -181,7 +183,7 @@ func (s *Sampler) measure(ctx context.Context, rows [][]int, asks []model.Ask, g
 	if s.state.runner == nil {
 		s.state.runner = model.NewRunner(s.state.m, s.state.batchTokens, false)
 	}
-	_, err := s.state.runner.Run(ctx, rows, asks, func(i int, lp float32) float32 {
+	_, err = s.state.runner.Run(ctx, rows, asks, func(i int, lp float32) float32 {
 		got(i, lp)
 		return 0
 	})

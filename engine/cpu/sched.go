@@ -48,7 +48,7 @@ func (c *call) end(err error) {
 }
 
 const (
-	prefillTokens = 512 // tokens that one step computes, beyond one for each sequence
+	prefillTokens = 512 // tokens that one step computes, beyond those just drawn
 	maxActive     = 512 // sequences that a step advances
 )
 
@@ -125,7 +125,7 @@ func (s *Sampler) step() (err error) {
 		q.next = drawn{id: -1}
 		b.seqs = append(b.seqs, q.seq)
 	}
-	err = s.decoder.Step(b.seqs, len(b.active)+prefillTokens, func(i int, logits []float32) {
+	err = s.decoder.Step(b.seqs, prefillTokens, func(i int, logits []float32) {
 		q := b.active[i]
 		q.next = pick(logits, q.call.p, q.i, len(q.ids)-len(q.call.prompt))
 	})
@@ -157,11 +157,12 @@ func (b *schedule) drop() {
 	b.waiting = slices.DeleteFunc(b.waiting, gone)
 }
 
-// admit gives memory to waiting sequences. One alone always gets it.
+// admit gives memory to waiting sequences, if it leaves some for the active ones to
+// grow. One alone always gets it.
 func (b *schedule) admit(c *model.Cache) {
 	for len(b.waiting) > 0 && len(b.active) < maxActive {
 		q := b.waiting[0]
-		if q.seq = c.Open(q.ids, len(b.active) == 0); q.seq == nil {
+		if q.seq = c.Open(q.ids, len(b.active), len(b.active) == 0); q.seq == nil {
 			return
 		}
 		b.active = append(b.active, q)

@@ -71,9 +71,14 @@ func (e *Engine) forwardBackward(ctx context.Context, data []engine.Datum, loss 
 
 // questions lists the rows to compute and the weighted positions in them.
 func questions(data []engine.Datum) (rows [][]int, asks []model.Ask, res engine.Result) {
-	res.Logprobs = make([][]float32, len(data))
+	res.Logprobs, rows = make([][]float32, len(data)), make([][]int, len(data))
+	weighted := 0
+	for _, d := range data {
+		weighted += len(d.Weight)
+	}
+	asks = make([]model.Ask, 0, weighted)
 	for i, d := range data {
-		rows = append(rows, d.Input)
+		rows[i] = d.Input
 		res.TokensRows += len(d.Input)
 		res.Logprobs[i] = make([]float32, len(d.Input))
 		for pos, w := range d.Weight {

@@ -261,3 +261,23 @@ func TestLearning(t *testing.T) {
 		}
 	}
 }
+
+// Once a step has been taken, further ones need no memory but small change.
+func TestStepsAllocateLittle(t *testing.T) {
+	e := lively(t, weights.Qwen3, Options{Threads: 1})
+	rnd := model.NewRand(3)
+	data := forestData(&rnd, forestRows(&rnd, 20, 80, 4))
+	step := func() {
+		forwardBackward(t, e, data, goldenPPO)
+		optimStep(t, e)
+	}
+	step()
+	before := allocated()
+	const steps = 5
+	for range steps {
+		step()
+	}
+	if got := (allocated() - before) / steps; got > 256<<10 {
+		t.Errorf("a step allocates %d bytes", got)
+	}
+}

@@ -29,8 +29,9 @@ type node struct {
 	kv       int
 	children []*node
 	pins     int // sequences that end here
-	used     int
-	order    int
+	used     int // when a sequence last had it
+	order    int // of making
+	seen     int // by held
 
 	tick  int     // step that place is of
 	place []place // where its tokens are in that step's batch
@@ -89,14 +90,15 @@ type Seq struct {
 	links []link
 	n     int
 	work  []work // what to compute in this step
+	last  bool   // this step began with all but the last token computed
 	ready bool   // all tokens are computed after this step
 	row   int    // batch row of the last token in this step
 }
 
 // Open returns the sequence of ids, at least one, which shares what the cache
-// knows of it, or nil where there is no memory for the rest; with force it takes
-// more memory than the limit.
-func (c *Cache) Open(ids []int, force bool) *Seq {
+// knows of it, or nil where there is no memory for the rest and for spare more
+// nodes. With force it takes more memory than the limit.
+func (c *Cache) Open(ids []int, spare int, force bool) *Seq {
 	s := &Seq{cache: c}
 	c.tick++
 	s.links = c.match(&c.root, 0, ids, nil)
@@ -105,13 +107,31 @@ func (c *Cache) Open(ids []int, force bool) *Seq {
 		s.n += l.n
 	}
 	s.pin(1)
+	need := (len(ids)-s.n+nodeTokens-1)/nodeTokens + spare
+	if !force && need > c.limit-c.held() {
+		s.Close()
+		return nil
+	}
 	for _, id := range ids[s.n:] {
-		if !s.Append(id, force) {
-			s.Close()
-			return nil
-		}
+		s.Append(id, true)
 	}
 	return s
+}
+
+// held counts the nodes that sequences hold.
+func (c *Cache) held() int {
+	c.tick++
+	count := 0
+	for _, n := range c.nodes {
+		if n.pins == 0 {
+			continue
+		}
+		for ; n != &c.root && n.seen != c.tick; n = n.parent {
+			n.seen = c.tick
+			count++
+		}
+	}
+	return count
 }
 
 // match appends the longest chain of ids below the first at tokens of n to chain.
@@ -147,7 +167,8 @@ func (s *Seq) pin(by int) { s.tail().pins += by }
 // Len is the number of tokens.
 func (s *Seq) Len() int { return s.n }
 
-// Append adds a token. It returns false where there is no memory, as Open does.
+// Append adds a token. It returns false where there is no memory for it; with
+// force it takes more than the limit.
 func (s *Seq) Append(id int, force bool) bool {
 	c := s.cache
 	last := len(s.links) - 1

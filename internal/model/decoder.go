@@ -29,16 +29,22 @@ func (d *Decoder) Cache() *Cache { return d.cache }
 // Computed is the number of tokens that have gone through the layers so far.
 func (d *Decoder) Computed() int { return d.computed }
 
-// Step computes up to budget tokens of the sequences that are not computed yet,
-// the first ones first, and at least one token of each sequence that lacks no
-// more. For each sequence whose tokens are then all computed, it calls next with
+// Step computes the last token of each sequence that lacks only this one, and up
+// to budget tokens of the others, the first ones first. For each sequence whose tokens are then all computed, it calls next with
 // its index and the logits of the token to follow; next must not write them, and
 // may be called at once from several goroutines. Tokens that sequences share are
 // computed once.
 func (d *Decoder) Step(seqs []*Seq, budget int, next func(i int, logits []float32)) error {
 	d.cache.tick++
 	for _, s := range seqs {
-		budget -= d.schedule(s, budget)
+		if s.last = s.lacks(1); s.last {
+			d.schedule(s, 1)
+		}
+	}
+	for _, s := range seqs {
+		if !s.last {
+			budget -= d.schedule(s, budget)
+		}
 	}
 	d.build(seqs)
 	if n := len(d.batch.IDs); d.pass == nil || d.pass.cap < n {
@@ -52,6 +58,20 @@ func (d *Decoder) Step(seqs []*Seq, budget int, next func(i int, logits []float3
 		return err
 	}
 	return d.logits(seqs, next)
+}
+
+// lacks tells whether no more than n tokens of s are not computed.
+func (s *Seq) lacks(n int) bool {
+	for i := len(s.links) - 1; i >= 0; i-- {
+		l := s.links[i]
+		if l.done >= l.n {
+			return true
+		}
+		if n -= l.n - l.done; n < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // schedule marks the tokens of s that this step computes and returns their number.

@@ -29,21 +29,17 @@ func NewRunner(m *Model, budget int, train bool) *Runner {
 	return &Runner{m: m, budget: budget, train: train}
 }
 
-// Run computes the log-probability of every ask and hands it to slope, the
-// derivative of a loss by it, in an order that depends on the rows alone. A
+// Run computes the log-probability of every ask, which are sorted by Row, and
+// hands it to slope, the derivative of a loss by it, in an order that depends on the rows alone. A
 // training Runner adds the gradients of that loss to the model's. Rows share the
 // prefixes they have in common. It returns how many tokens were computed. An error
 // leaves the gradients as they are in the middle of the work.
 func (r *Runner) Run(ctx context.Context, rows [][]int, asks []Ask, slope Slope) (computed int, err error) {
-	byRow := make([][]int, len(rows))
-	for i, a := range asks {
-		byRow[a.Row] = append(byRow[a.Row], i)
-	}
 	for _, sorted := range Cut(rows, r.budget) {
 		if err := ctx.Err(); err != nil {
 			return computed, err
 		}
-		if err := r.some(rows, sorted, asks, byRow, slope); err != nil {
+		if err := r.some(rows, sorted, asks, slope); err != nil {
 			return computed, err
 		}
 		computed += len(r.forest.IDs)
@@ -52,14 +48,14 @@ func (r *Runner) Run(ctx context.Context, rows [][]int, asks []Ask, slope Slope)
 }
 
 // some runs the rows of one cut.
-func (r *Runner) some(rows [][]int, sorted []int, asks []Ask, byRow [][]int, slope Slope) error {
+func (r *Runner) some(rows [][]int, sorted []int, asks []Ask, slope Slope) error {
 	longest := 0
 	for _, i := range sorted {
 		longest += len(rows[i])
 	}
 	r.fit(min(longest, max(r.budget, len(rows[sorted[0]]))))
 	r.forest.fill(rows, sorted, r.pass.keys)
-	r.entries(asks, byRow)
+	r.entries(asks)
 	if err := r.pass.forward(&r.forest.Batch, r.pass.stride); err != nil {
 		return err
 	}
@@ -90,11 +86,12 @@ func (r *Runner) fit(n int) {
 }
 
 // entries lists the asks of the forest's rows by batch row.
-func (r *Runner) entries(asks []Ask, byRow [][]int) {
+func (r *Runner) entries(asks []Ask) {
 	r.order = r.order[:0]
 	r.nodes = slices.Grow(r.nodes[:0], len(asks))[:len(asks)]
 	for i, row := range r.forest.Rows {
-		for _, a := range byRow[row] {
+		first, _ := slices.BinarySearchFunc(asks, row, func(a Ask, row int) int { return a.Row - row })
+		for a := first; a < len(asks) && asks[a].Row == row; a++ {
 			r.nodes[a] = r.forest.Paths[i][asks[a].At]
 			r.order = append(r.order, a)
 		}
