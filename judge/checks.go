@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -72,10 +73,11 @@ func (t *turn) item(item task.Item) (rollout.Outcome, string) {
 		return rollout.Unknown, "no machine check"
 	}
 	for _, c := range item.Check.When {
+		if id := t.missing(c); id != "" {
+			return rollout.Fail, "the call of " + id + " was not made"
+		}
 		holds, known := c.Holds(t.results)
 		switch {
-		case !known && !t.made(c.Ref.Item):
-			return rollout.Fail, "the call of " + c.Ref.Item + " was not made"
 		case !known:
 			return t.lacking("a condition on " + c.Ref.Item + " cannot be decided")
 		case !holds:
@@ -112,9 +114,12 @@ func (t *turn) toolCall(item task.Item) (rollout.Outcome, string) {
 	want := map[string]json.RawMessage{}
 	from := 0
 	for _, cond := range c.When {
-		from = max(from, t.matched[cond.Ref.Item]+1)
+		for _, id := range asks(cond) {
+			from = max(from, t.matched[id]+1)
+		}
 	}
-	for name, arg := range c.Arguments {
+	for _, name := range slices.Sorted(maps.Keys(c.Arguments)) {
+		arg := c.Arguments[name]
 		if ref, ok := task.AsRef(arg); ok {
 			if !t.made(ref.Item) {
 				return rollout.Fail, "the call of " + ref.Item + " was not made"
@@ -172,6 +177,24 @@ func (t *turn) taken(i int) bool {
 	return false
 }
 
+// asks names the items whose answers c looks at.
+func asks(c task.Cond) []string {
+	if ref, ok := task.AsRef(c.Value); ok {
+		return []string{c.Ref.Item, ref.Item}
+	}
+	return []string{c.Ref.Item}
+}
+
+// missing names the first item that c asks about and whose call was not made.
+func (t *turn) missing(c task.Cond) string {
+	for _, id := range asks(c) {
+		if !t.made(id) {
+			return id
+		}
+	}
+	return ""
+}
+
 func (t *turn) made(item string) bool {
 	_, ok := t.matched[item]
 	return ok
@@ -193,7 +216,9 @@ func (t *turn) toolResult(c *task.Check) (rollout.Outcome, string) {
 	}
 	result, ok := t.results(c.Of)
 	if c.Of == "" {
-		i := slices.IndexFunc(t.calls, func(x rollout.Exchange) bool { return x.Call.Name == c.Name })
+		i := slices.IndexFunc(t.calls, func(x rollout.Exchange) bool {
+			return x.Call.Name == c.Name && x.Source != rollout.FromHarness
+		})
 		if ok = i >= 0; ok {
 			result = t.calls[i].Result
 		}
@@ -273,14 +298,14 @@ func Mentions(said, text string) bool {
 }
 
 // joined reports whether the border between a and b lies inside a word or a
-// number: 4 is not said by 14, 4.5 or 4-b.
+// number: 4 is not said by 14, 4.5, -4 or 4-b.
 func joined(a, b string) bool {
 	ra, rb := []rune(a), []rune(b)
 	if len(ra) == 0 || len(rb) == 0 {
 		return false
 	}
 	x, y := ra[len(ra)-1], rb[0]
-	if word(x) && word(y) {
+	if word(x) && word(y) || x == '-' && unicode.IsDigit(y) {
 		return true
 	}
 	glue := func(r rune) bool { return r == '-' || r == '_' || r == '.' || r == ':' }
