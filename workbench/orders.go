@@ -6,7 +6,8 @@ package workbench
 //  2. tools: a schema, a flag if it writes, and a function on the state that
 //     returns a short object or an error that helps;
 //  3. kinds of tasks: each puts what it is about into the state, words the
-//     user's request in several ways, and gives the expert's plan.
+//     user's request in several ways, and gives the expert's plan. A Noun makes
+//     eight kinds that every domain has; those of your own come after it.
 //
 // From the plan come the expert's episode, the checklist with every branch, and
 // the true answer. So a plan decides by what tools answered (From), never by what
@@ -14,7 +15,8 @@ package workbench
 //
 // The user's words must determine the plan: same words and same answers, same
 // next step. All domains keep to one convention: an expert looks at an entity
-// before changing it, unless the user says "try to …".
+// before changing it, unless the user says "try to …". What a task changes it
+// must really change, or the task is won without it.
 
 // shop is the state of the domain orders.
 type shop struct {
