@@ -8,7 +8,9 @@ import (
 
 // getattr is obj.name: an attribute, else an item.
 func (r *run) getattr(obj Value, name string) Value {
-	raiseUndefined(obj)
+	if !slices.Contains(privateAttrs, name) {
+		raiseUndefined(obj)
+	}
 	if v, ok := r.attr(obj, name); ok {
 		return v
 	}

@@ -261,15 +261,18 @@ func (r *run) sortBy(items []Value, reverse bool, key func(Value) Value) []Value
 	for i, item := range items {
 		pairs[i] = pair{key(item), item}
 	}
+	if reverse {
+		slices.Reverse(pairs)
+	}
 	slices.SortStableFunc(pairs, func(a, b pair) int {
-		if reverse {
-			a, b = b, a
-		}
 		if r.order("<", a.key, b.key) {
 			return -1
 		}
 		return 0
 	})
+	if reverse {
+		slices.Reverse(pairs)
+	}
 	sorted := make([]Value, len(pairs))
 	for i, p := range pairs {
 		sorted[i] = p.item

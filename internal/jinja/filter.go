@@ -167,15 +167,14 @@ func (r *run) mapper(a args) func(Value) Value {
 	if len(a.pos) == 0 {
 		fail("FilterArgumentError", "map requires a filter argument")
 	}
-	name := callee(r, "filter", a.pos[0], func(s string) bool { _, ok := r.filters[s]; return ok })
 	rest := args{pos: a.pos[1:], kw: a.kw}
-	return func(item Value) Value { return r.filter(name, item, rest) }
+	return func(item Value) Value { return r.filter(callee(r, "filter", r.filters, a.pos[0]), item, rest) }
 }
 
 // callee checks a filter's or test's name that is only known now.
-func callee(r *run, what string, v Value, known func(string) bool) string {
-	name, _ := text(v)
-	if known(name) {
+func callee[T any](r *run, what string, table map[string]T, v Value) string {
+	if knows(table, v) {
+		name, _ := text(v)
 		return name
 	}
 	message := "No " + what + " named " + r.repr(v) + "."
@@ -215,9 +214,11 @@ func (r *run) criterion(a args, byAttr bool) func(Value) bool {
 	if len(rest) == 0 {
 		return func(item Value) bool { return truth(get(item)) }
 	}
-	name := callee(r, "test", rest[0], func(s string) bool { _, ok := r.tests[s]; return ok })
 	asked := args{pos: rest[1:], kw: a.kw}
-	return func(item Value) bool { return truth(r.test(name, get(item), asked)) }
+	return func(item Value) bool {
+		v := get(item)
+		return truth(r.test(callee(r, "test", r.tests, rest[0]), v, asked))
+	}
 }
 
 func filterAttr(r *run, a []Value) Value {
@@ -259,6 +260,10 @@ func filterFirst(r *run, a []Value) Value {
 }
 
 func filterLast(r *run, a []Value) Value {
+	if s, ok := text(a[0]); ok && s != "" {
+		last, _ := r.runeAt(a[0], s, -1)
+		return last
+	}
 	items := r.reversible(a[0])
 	if len(items) > 0 {
 		return items[len(items)-1]

@@ -62,7 +62,7 @@ func filterDictSort(r *run, a []Value) Value {
 	}
 	key := r.folded(func(v Value) Value { return v.(*tuple).items[pos] }, a[1])
 	items := r.collect(&dictView{d, "items"})
-	return &List{r.sortBy(items, a[3] != nil && truth(a[3]), key)}
+	return &List{r.sortBy(items, flag(a[3]), key)}
 }
 
 func filterSort(r *run, a []Value) Value {
@@ -82,8 +82,11 @@ func filterSort(r *run, a []Value) Value {
 		}
 		return k
 	}
-	return &List{r.sortBy(r.collect(a[0]), a[1] != nil && truth(a[1]), key)}
+	return &List{r.sortBy(r.collect(a[0]), flag(a[1]), key)}
 }
+
+// flag is the reverse argument of Python's sorted, which must be an int.
+func flag(v Value) bool { return v != nil && asIndex(v) != 0 }
 
 func orNone(v Value) Value {
 	if v == nil {

@@ -82,6 +82,12 @@ func filterIndent(r *run, a []Value) Value {
 	s, ok := text(a[0])
 	if !ok {
 		raiseUndefined(a[0])
+		switch a[0].(type) {
+		case *List:
+			fail("AttributeError", "'list' object has no attribute 'splitlines'")
+		case *tuple:
+			fail("TypeError", "can only concatenate tuple (not \"str\") to tuple")
+		}
 		fail("TypeError", "unsupported operand type(s) for +=: '%s' and 'str'", a[0].typeName())
 	}
 	by := "    "
@@ -108,7 +114,8 @@ func filterIndent(r *run, a []Value) Value {
 }
 
 func filterTruncate(r *run, a []Value) Value {
-	s, end, length, leeway := mustText(a[0]), "...", 255, 5
+	raiseUndefined(a[1], a[4])
+	end, length, leeway := "...", 255, 5
 	if a[1] != nil {
 		length = asIndex(a[1])
 	}
@@ -125,10 +132,10 @@ func filterTruncate(r *run, a []Value) Value {
 	if leeway < 0 {
 		fail("AssertionError", "expected leeway >= 0, got %d", leeway)
 	}
-	runes := r.runes(s)
-	if len(runes)-leeway <= length {
+	if r.length(a[0])-leeway <= length {
 		return a[0]
 	}
+	runes := r.runes(mustText(a[0]))
 	short := string(runes[:cut])
 	if a[2] == nil || !truth(a[2]) {
 		if i := strings.LastIndexByte(short, ' '); i >= 0 {
@@ -191,9 +198,8 @@ func filterToJSON(r *run, a []Value) Value {
 	case Str, markup:
 		style.indent, style.pretty = mustText(indent), true
 	default:
-		width := max(asIndex(indent), 0)
-		r.claim(width)
-		style.indent, style.pretty = strings.Repeat(" ", width), true
+		raiseUndefined(indent)
+		style.indent, style.pretty = mustText(r.repeat(Str(" "), indent)), true
 	}
 	if style.pretty {
 		style.comma = ","
@@ -286,7 +292,6 @@ func filterRound(r *run, a []Value) Value {
 	if a[2] != nil {
 		method, _ = text(a[2])
 	}
-	raiseUndefined(a[0])
 	switch method {
 	case "common":
 		return roundTo(a[0], digits)
@@ -294,11 +299,11 @@ func filterRound(r *run, a []Value) Value {
 	default:
 		fail("FilterArgumentError", "method must be common, ceil or floor")
 	}
-	if !isNumber(a[0]) {
-		fail("TypeError", "must be real number, not %s", a[0].typeName())
-	}
 	scale := r.binary("**", Int(10), Int(digits))
 	scaled := r.binary("*", a[0], scale)
+	if !isNumber(scaled) {
+		fail("TypeError", "must be real number, not %s", scaled.typeName())
+	}
 	if f, ok := scaled.(Float); ok {
 		if method == "ceil" {
 			f = -f

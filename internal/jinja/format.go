@@ -88,7 +88,7 @@ func (r *run) format(v Value, s string) string {
 		return r.str(v)
 	}
 	if t, ok := text(v); ok {
-		return r.formatString(t, r.parseSpec(s, "str"))
+		return r.formatString(t, v.typeName(), r.parseSpec(s, "str"))
 	}
 	if !isNumber(v) {
 		fail("TypeError", "unsupported format string passed to %s.__format__", v.typeName())
@@ -106,10 +106,12 @@ func (r *run) format(v Value, s string) string {
 	return ""
 }
 
-func (r *run) formatString(t string, sp spec) string {
+func (r *run) formatString(t, typ string, sp spec) string {
 	switch {
 	case sp.verb != 0 && sp.verb != 's':
-		fail("ValueError", "Unknown format code '%c' for object of type 'str'", sp.verb)
+		fail("ValueError", "Unknown format code '%c' for object of type '%s'", sp.verb, typ)
+	case sp.sign == ' ':
+		fail("ValueError", "Space not allowed in string format specifier")
 	case sp.sign != 0:
 		fail("ValueError", "Sign not allowed in string format specifier")
 	case sp.alt:

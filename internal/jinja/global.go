@@ -75,6 +75,7 @@ func newDict(r *run, a args) *Dict {
 }
 
 func fillDict(r *run, d *Dict, from Value) {
+	raiseUndefined(from)
 	if m, ok := from.(*Dict); ok {
 		r.spend(m.Len())
 		for k, v := range m.All() {

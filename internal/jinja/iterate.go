@@ -4,7 +4,8 @@ package jinja
 // iter(v) does. An iterator is used up by it.
 func (r *run) iterate(v Value) func() (Value, bool) {
 	if s, ok := text(v); ok {
-		return r.iterateRunes(v, s)
+		runes := r.runes(s) // plain, even of Markup
+		return r.each(len(runes), func(i int) Value { return Str(runes[i]) })
 	}
 	switch v := v.(type) {
 	case *List:
@@ -44,11 +45,6 @@ func (r *run) each(n int, at func(i int) Value) func() (Value, bool) {
 		r.spend(1)
 		return at(i), true
 	}
-}
-
-func (r *run) iterateRunes(v Value, s string) func() (Value, bool) {
-	runes := r.runes(s)
-	return r.each(len(runes), func(i int) Value { return like(v, string(runes[i])) })
 }
 
 func (v *dictView) at(i int) Value {

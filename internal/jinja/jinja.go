@@ -18,9 +18,7 @@ package jinja
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -36,13 +34,13 @@ type Template struct {
 
 // Limits bound one render. A zero field means its default.
 type Limits struct {
-	Steps int // evaluations, visited elements and, by sixteen, written bytes; default 20 million
+	Steps int // evaluations, visited elements and, by sixteen, written bytes; default 10 million
 	Bytes int // length of the output and of any one string; default 16 MiB
 	Depth int // Python stack frames that macros and recursive loops would hold; default 975
 }
 
 const (
-	defaultSteps = 20_000_000
+	defaultSteps = 10_000_000
 	defaultBytes = 16 << 20
 	defaultDepth = 975
 	maxSource    = 4 << 20
@@ -97,10 +95,8 @@ func rescue(name string, line *int, err *error) {
 		*err = p
 	case cancelled:
 		*err = fmt.Errorf("template %s: render: %w", name, p.cause)
-	case runtime.Error:
-		*err = &Error{Template: name, Line: *line, Kind: "InternalError", Message: p.Error()}
 	default:
-		panic(p)
+		*err = &Error{Template: name, Line: *line, Kind: "InternalError", Message: fmt.Sprint(p)}
 	}
 }
 
@@ -217,10 +213,4 @@ func (w *writer) write(s string) {
 	}
 	w.r.spend(len(s)/16 + 1)
 	w.WriteString(s)
-}
-
-// IsLimit tells whether err is a render's end at its limits.
-func IsLimit(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && (e.Kind == "LimitError" || e.Kind == "RecursionError")
 }

@@ -144,7 +144,8 @@ func (l *lexer) text(at int, sign string, lstrip bool) {
 func (l *lexer) raw() {
 	m := reRawEnd.FindStringSubmatchIndex(l.src[l.pos:])
 	if m == nil {
-		fail("TemplateSyntaxError", "Missing end of raw directive")
+		l.unclosed("raw directive")
+		return
 	}
 	end := m[1] - m[0]
 	l.text(l.pos+m[0], l.src[l.pos+m[2]:l.pos+m[3]], true)
@@ -154,9 +155,17 @@ func (l *lexer) raw() {
 func (l *lexer) comment() {
 	m := reComment.FindStringIndex(l.src[l.pos:])
 	if m == nil {
-		fail("TemplateSyntaxError", "Missing end of comment tag")
+		l.unclosed("comment tag")
+		return
 	}
 	l.skip(m[1])
+}
+
+// unclosed fails, but where nothing at all follows: Jinja lets that pass.
+func (l *lexer) unclosed(what string) {
+	if l.pos < len(l.src) {
+		fail("TemplateSyntaxError", "Missing end of %s", what)
+	}
 }
 
 // tag reads the tokens of a tag up to its end.
@@ -164,7 +173,7 @@ func (l *lexer) tag(end *regexp.Regexp, endKind kind) {
 	var open []string // the closing brackets that are due
 	for l.pos < len(l.src) {
 		rest := l.src[l.pos:]
-		if len(open) == 0 {
+		if len(open) == 0 && strings.IndexByte("+-%}", rest[0]) >= 0 {
 			if m := end.FindString(rest); m != "" {
 				l.emit(endKind, "")
 				l.skip(len(m))
@@ -184,30 +193,45 @@ func (l *lexer) tag(end *regexp.Regexp, endKind kind) {
 
 // literal reads a number, name or string, if one is next.
 func (l *lexer) literal(rest string) bool {
-	if m := reFloat.FindString(rest); m != "" && (l.pos == 0 || l.src[l.pos-1] != '.') {
-		l.emit(tokFloat, strings.ReplaceAll(m, "_", ""))
-		l.skip(len(m))
-		return true
-	}
-	if m := reInt.FindString(rest); m != "" {
-		l.emit(tokInt, strings.ReplaceAll(m, "_", ""))
-		l.skip(len(m))
-		return true
-	}
-	if m := reName.FindString(rest); m != "" {
-		if c, _ := utf8.DecodeRuneInString(m); unicode.IsNumber(c) || unicode.IsMark(c) {
-			fail("TemplateSyntaxError", "Invalid character in identifier")
+	c, _ := utf8.DecodeRuneInString(rest)
+	switch {
+	case c >= '0' && c <= '9':
+		l.number(rest)
+	case c == '_' || unicode.IsLetter(c):
+		l.token(tokName, reName.FindString(rest))
+	case unicode.IsNumber(c) || unicode.IsMark(c):
+		fail("TemplateSyntaxError", "Invalid character in identifier")
+	case c == '"' || c == '\'':
+		m := reString.FindString(rest)
+		if m == "" {
+			return false
 		}
-		l.emit(tokName, m)
-		l.skip(len(m))
-		return true
-	}
-	if m := reString.FindString(rest); m != "" {
 		l.emit(tokString, unescape(m[1:len(m)-1]))
 		l.skip(len(m))
-		return true
+	default:
+		return false
 	}
-	return false
+	return true
+}
+
+// number reads a float, or an integer; none is a float behind a point, where
+// digits are an index.
+func (l *lexer) number(rest string) {
+	if m := reFloat.FindString(rest); m != "" && l.src[l.pos-1] != '.' {
+		l.token(tokFloat, m)
+		return
+	}
+	l.token(tokInt, reInt.FindString(rest))
+}
+
+// token emits a name or number as it stands at the position.
+func (l *lexer) token(k kind, text string) {
+	if k == tokName {
+		l.emit(k, text)
+	} else {
+		l.emit(k, strings.ReplaceAll(text, "_", ""))
+	}
+	l.skip(len(text))
 }
 
 // operator reads an operator and returns the brackets then due.

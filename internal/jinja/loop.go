@@ -34,6 +34,9 @@ func (r *run) forStmt(st *forStmt, s *scope, w *writer) signal {
 	return ended
 }
 
+// turnSteps is what one turn of a loop counts, for the scope it makes.
+const turnSteps = 5
+
 // loopFrames is what Python's stack holds for one call of a recursive loop.
 const loopFrames = 4
 
@@ -44,6 +47,7 @@ func (r *run) runLoop(st *forStmt, iter Value, s *scope, w *writer, recurse func
 	l := &loop{iterable: iter, next: r.iterate(iter), recurse: recurse, index0: -1, depth0: depth, size: -1}
 	whole := false // one turn came to its end
 	for item, ok := l.advance(); ok; item, ok = l.advance() {
+		r.spend(turnSteps)
 		in := &scope{parent: s}
 		r.assign(st.target, item, in)
 		in.set("loop", l)

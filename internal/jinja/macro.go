@@ -10,12 +10,16 @@ type macro struct {
 
 func (*macro) typeName() string { return "Macro" }
 
+// callSteps is what one call of a macro counts, for the scope it makes.
+const callSteps = 5
+
 // macroFrames is what Python's stack holds for one call of a macro.
 const macroFrames = 5
 
 func (m *macro) call(r *run, a args) Value {
 	r.enter(macroFrames)
 	defer r.leave(macroFrames)
+	r.spend(callSteps)
 	line := r.line
 	in := &scope{parent: m.scope}
 	given := m.bind(a, in)

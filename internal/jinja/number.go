@@ -111,7 +111,7 @@ func parseIntLiteral(s string) Value {
 func parseInt(s string, base int) (Value, bool) {
 	t := strings.TrimFunc(s, isSpace)
 	digits := strings.TrimLeft(t, "+-")
-	if len(t)-len(digits) > 1 || len(t) > maxDigits {
+	if len(t)-len(digits) > 1 || len(t) > maxDigits || base != 0 && (base < 2 || base > 36) {
 		return nil, false
 	}
 	if len(digits) > 2 && digits[0] == '0' {
@@ -232,6 +232,9 @@ func (r *run) bigArith(op string, m, n *big.Int) Value {
 func quotient(m, n *big.Int) Value {
 	if n.Sign() == 0 {
 		fail("ZeroDivisionError", "division by zero")
+	}
+	if m.Sign() == 0 {
+		return Float(math.Copysign(0, float64(n.Sign())))
 	}
 	f, _ := new(big.Rat).SetFrac(m, n).Float64()
 	if math.IsInf(f, 0) {

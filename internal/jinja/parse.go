@@ -211,11 +211,11 @@ func (p *parser) ifStmt(line int) stmt {
 
 func (p *parser) forStmt(line int) stmt {
 	s := &forStmt{line: line}
-	s.target = p.target("in", false)
+	s.target = p.target(false)
 	if !p.skipName("in") {
 		p.fail("expected token 'in', got %s", describe(p.cur()))
 	}
-	s.iter = p.tuple(tupleRule{end: "recursive"})
+	s.iter = p.tuple(tupleRule{})
 	if p.skipName("if") {
 		s.cond = p.expression()
 	}
@@ -238,7 +238,7 @@ func noLoop(name string) {
 }
 
 func (p *parser) setStmt(line int) stmt {
-	target := p.target("", true)
+	target := p.target(true)
 	if p.loops > 0 {
 		eachTarget(target, noLoop)
 	}
@@ -294,7 +294,7 @@ func (p *parser) withStmt(line int) stmt {
 		if len(s.targets) > 0 {
 			p.expectOp(",")
 		}
-		s.targets = append(s.targets, p.target("", false))
+		s.targets = append(s.targets, p.target(false))
 		p.expectOp("=")
 		s.values = append(s.values, p.expression())
 	}
@@ -314,9 +314,9 @@ func (p *parser) printStmt(line int) stmt {
 }
 
 // target reads what is assigned to: names, tuples of them, and where namespace
-// is true attributes of names. A name end may follow.
-func (p *parser) target(end string, namespace bool) expr {
-	e := p.tuple(tupleRule{end: end, target: true, namespace: namespace})
+// is true attributes of names.
+func (p *parser) target(namespace bool) expr {
+	e := p.tuple(tupleRule{target: true, namespace: namespace})
 	p.assignable(e)
 	return e
 }

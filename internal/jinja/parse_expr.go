@@ -7,11 +7,10 @@ import (
 
 // tupleRule says how a comma-separated list of expressions is read.
 type tupleRule struct {
-	cond      bool   // inline if allowed
-	end       string // a name that ends the list
-	parens    bool   // inside parentheses: may be empty
-	target    bool   // only names and literals, to be assigned to
-	namespace bool   // in a target, name.attr too
+	cond      bool // inline if allowed
+	parens    bool // inside parentheses: may be empty
+	target    bool // only names and literals, to be assigned to
+	namespace bool // in a target, name.attr too
 }
 
 // tuple reads one expression, or a tuple where there is a comma.
@@ -20,7 +19,7 @@ func (p *parser) tuple(rule tupleRule) expr {
 	comma := false
 	for {
 		t := p.cur()
-		if t.kind == tokVarEnd || t.kind == tokBlockEnd || p.isOp(")") || rule.end != "" && p.isName(rule.end) {
+		if t.kind == tokVarEnd || t.kind == tokBlockEnd || p.isOp(")") {
 			break
 		}
 		switch {
@@ -308,35 +307,38 @@ func (p *parser) attribute(obj expr) expr {
 	return nil
 }
 
+// subscript reads what is in brackets behind obj: a key, several keys as a
+// tuple, or a slice.
 func (p *parser) subscript(obj expr) expr {
-	if p.isOp("]") {
-		p.next()
-		return &itemExpr{obj, &tupleExpr{}}
+	if p.isOp(":") {
+		return p.slice(obj, nil)
 	}
-	var part [3]expr // lo, hi, step
-	colons := 0
-	for !p.isOp("]") && !p.isOp(",") {
-		if p.isOp(":") && colons < 2 {
-			p.next()
-			colons++
-			continue
+	var keys []expr
+	for !p.skipOp("]") {
+		if len(keys) > 0 {
+			p.expectOp(",")
 		}
-		if part[colons] != nil {
-			p.fail("expected token ']', got %s", describe(p.cur()))
+		keys = append(keys, p.expression())
+		if p.isOp(":") && len(keys) == 1 {
+			return p.slice(obj, keys[0])
 		}
-		part[colons] = p.expression()
 	}
-	if colons > 0 {
-		p.expectOp("]")
-		return &sliceExpr{obj, part[0], part[1], part[2]}
+	if len(keys) == 1 {
+		return &itemExpr{obj, keys[0]}
 	}
-	key := part[0]
-	if p.skipOp(",") {
-		key = &tupleExpr{append([]expr{key}, p.list("]", p.expression)...)}
-		return &itemExpr{obj, key}
+	return &itemExpr{obj, &tupleExpr{keys}}
+}
+
+// slice reads the rest of obj[lo:hi:step], from the first colon.
+func (p *parser) slice(obj, lo expr) expr {
+	part := [2]expr{}
+	for i := range part {
+		if p.skipOp(":") && !p.isOp(":") && !p.isOp("]") {
+			part[i] = p.expression()
+		}
 	}
 	p.expectOp("]")
-	return &itemExpr{obj, key}
+	return &sliceExpr{obj, lo, part[0], part[1]}
 }
 
 func (p *parser) call(fn expr) expr {

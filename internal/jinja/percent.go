@@ -24,7 +24,7 @@ func (r *run) percent(format string, arg Value, safe bool) string {
 		at += p.conversion(w, format, at)
 	}
 	switch arg.(type) {
-	case *Dict, *List, *rangeValue:
+	case *Dict, *List, *rangeValue, *undefined:
 	default:
 		if p.used < len(p.items) && !p.mapped {
 			fail("TypeError", "not all arguments converted during string formatting")
@@ -107,6 +107,7 @@ func (p *percentArgs) conversion(w *writer, format string, at int) int {
 
 // mapping reads a key in parentheses, and returns its value.
 func (p *percentArgs) mapping(s string) (Value, string) {
+	raiseUndefined(p.arg)
 	d, ok := p.arg.(*Dict)
 	if !ok {
 		fail("TypeError", "format requires a mapping")
@@ -221,16 +222,16 @@ func (p *percentArgs) char(v Value) string {
 
 // integer writes an int with as many digits as the precision asks for.
 func (p *percentArgs) integer(v Value, verb rune, sp spec) string {
-	raiseUndefined(v)
 	n, ok := integer(v)
-	if f, isFloat := v.(Float); isFloat && strings.ContainsRune("diu", verb) {
-		n, ok = integer(floatToInt(float64(f)))
+	need := "an integer is required"
+	if strings.ContainsRune("diu", verb) {
+		raiseUndefined(v)
+		need = "a real number is required"
+		if f, isFloat := v.(Float); isFloat {
+			n, ok = integer(floatToInt(float64(f)))
+		}
 	}
 	if !ok {
-		need := "an integer is required"
-		if strings.ContainsRune("diu", verb) {
-			need = "a real number is required"
-		}
 		fail("TypeError", "%%%c format: %s, not %s", verb, need, v.typeName())
 	}
 	digits := sp.prec

@@ -120,23 +120,22 @@ func index(s string) Value {
 	return Str(s)
 }
 
+const manualAndAutomatic = "cannot switch from manual field specification to automatic field numbering"
+
 func (f *formatFields) first(name string) Value {
-	n := Value(Str(name))
+	n := index(name)
+	_, numbered := small(n)
 	switch {
+	case name == "" && f.auto < 0:
+		fail("ValueError", manualAndAutomatic)
 	case name == "":
-		if f.auto < 0 {
-			fail("ValueError", "cannot switch from manual field specification to automatic field numbering")
-		}
 		n = Int(f.auto)
 		f.auto++
 		f.used = true
-	default:
-		if n = index(name); n.typeName() == "int" {
-			if f.used {
-				fail("ValueError", "cannot switch from automatic field numbering to manual field specification")
-			}
-			f.auto = -1
-		}
+	case numbered && f.used:
+		fail("ValueError", manualAndAutomatic)
+	case numbered:
+		f.auto = -1
 	}
 	if i, ok := small(n); ok {
 		if i >= len(f.a.pos) {

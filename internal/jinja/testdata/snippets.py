@@ -388,6 +388,11 @@ LINES = r"""
 {{ 'ß'.lower() }} {{ 'İ'.lower()|length }} {{ 'ŉ'.upper() }} {{ 'ß'.title() }} {{ 'hello ßtraße'.title() }} {{ 'x1y a.b'.title() }} {{ 'ΑΣ ΑΣ'.lower() }} {{ 'ǅ'.swapcase() }}
 {{ 1 .__class__ }}|
 {{ l|tojson|safe }} {{ {'a': '<b>'}|tojson|safe }} {{ '<' ~ ('<'|e) }}
+{{ ('ab'|safe)|list }} {{ ('ab'|safe)|last is escaped }} {{ false / -1 }} {{ '{: }'.format('a') }} {{ l|round(0, 'floor') }} {{ nope|round }} {{ dict(nope) }} {{ l|sort(reverse='a') }} {{ l|sort(reverse=nope) }}
+{{ l|indent }} {{ (1, 2)|indent }} {{ 1|truncate }} {{ l|truncate(nope) }} {{ '11'|int(base=1) }} {{ '11'|int(base=99) }} {{ d|tojson(indent=nope) }} {{ d|tojson(indent=l) }} {{ '%(a)s' % nope }} {{ 'abc' % nope }} {{ '%x' % nope }} {{ '%d' % nope }}
+{{ nope.__class__ }} {{ nope[s] }} {{ l[1, 2,] }} {{ l[, 1] }} {{ l[] }} {{ x|map('nope')|list }} {{ []|map('nope')|list }} {{ []|select('nope')|list }} {{ 'a'.rpartition() }} {{ [1.5, n, true]|sort(reverse=true) }}
+{% for a, in [(1,)] %}{{ a }}{% endfor %}
+{{ '{0}{}'.format(1, 2) }} {{ '{}{0}'.format(1, 2) }} {{ '{a}{}'.format(1, a=2) }} {{ '{a.b.c[0]}'.format(a={'b': {'c': [7]}}) }} {{ '{:>08.2f}'.format(2.5) }} {{ '{:08,.1f}'.format(1234.5) }} {{ '{:=^+9}'.format(5) }}
 {{ (1,2)|join('-') }} {{ [[1, 2], [3]]|map('join', '.')|join('|') }} {{ [[3, 1], [2]]|map('sort')|list }} {{ [{'a': 1}]|map('tojson')|join }} {{ ['1', '2']|map('int')|sum }} {{ [' a ']|map('trim')|list }}
 {{ l|map('default', 5)|list }} {{ [nope, 1]|map('default', 5)|list }} {{ users|map(attribute='ok')|list }} {{ users|map(attribute='ok')|select('defined')|list }}
 """.strip("\n").split("\n")
@@ -457,10 +462,11 @@ def main():
     for src in lines + LONG:
         row = {"src": src}
         try:
-            row["text"] = env.from_string(src).render(**VARS)
+            row["text"] = env.from_string(src).render(**json.loads(json.dumps(VARS)))  # a copy: filters may change lists
         except Exception as e:
             row["error"] = f"{type(e).__name__}: {e}"
         print(json.dumps(row, ensure_ascii=False))
 
 
-main()
+if __name__ == "__main__":
+    main()
