@@ -83,11 +83,18 @@ func questions(data []engine.Datum) (rows [][]int, asks []model.Ask, res engine.
 		res.Logprobs[i] = make([]float32, len(d.Input))
 		for pos, w := range d.Weight {
 			if w != 0 {
-				asks = append(asks, model.Ask{Row: i, At: pos, Target: d.Target[pos]})
+				asks = append(asks, model.Ask{Row: i, At: pos, Target: target(&data[i], pos)})
 			}
 		}
 	}
 	return rows, asks, res
+}
+
+func target(d *engine.Datum, i int) int {
+	if d.Target == nil {
+		return 0
+	}
+	return d.Target[i]
 }
 
 func value(x []float32, i int) float64 {
@@ -136,10 +143,7 @@ func (e *Engine) checkDatum(d *engine.Datum) error {
 		if w-w != 0 {
 			return fmt.Errorf("weight %d is %g: want a finite number", pos, w)
 		}
-		if d.Target == nil {
-			return fmt.Errorf("weight %d is %g but there is no target", pos, w)
-		}
-		if t := d.Target[pos]; t < 0 || t >= e.cfg.Vocab {
+		if t := target(d, pos); t < 0 || t >= e.cfg.Vocab {
 			return fmt.Errorf("target %d is token %d: the vocabulary has %d", pos, t, e.cfg.Vocab)
 		}
 	}

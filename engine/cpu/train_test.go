@@ -152,6 +152,19 @@ func TestZeroWeights(t *testing.T) {
 	}
 }
 
+// Nil slices read as zeros.
+func TestNilSlices(t *testing.T) {
+	e := lively(t, weights.Llama, Options{})
+	w := []float32{1, 2}
+	short := forwardBackward(t, e, []engine.Datum{{Input: []int{1, 2}, Weight: w}}, goldenPPO)
+	zero := make([]float32, 2)
+	long := forwardBackward(t, e, []engine.Datum{{Input: []int{1, 2}, Target: []int{0, 0}, Weight: w,
+		Logprobs: zero, Advantage: zero, Reference: zero}}, goldenPPO)
+	if short.Loss != long.Loss || short.RatioMax != long.RatioMax || !sameBits(short.Logprobs[0], long.Logprobs[0]) {
+		t.Errorf("nil slices give %+v, zeros %+v", short, long)
+	}
+}
+
 func TestBadData(t *testing.T) {
 	e := lively(t, weights.Qwen3, Options{})
 	ok := engine.Datum{Input: []int{1, 2}, Target: []int{2, 3}, Weight: []float32{1, 1}}
@@ -173,7 +186,6 @@ func TestBadData(t *testing.T) {
 		{"target length", "datum 1: target has length 1, input 2", with(func(d *engine.Datum) { d.Target = []int{1} })},
 		{"weight length", "weight has length 3", with(func(d *engine.Datum) { d.Weight = []float32{1, 2, 3} })},
 		{"advantage length", "advantage has length 0", with(func(d *engine.Datum) { d.Advantage = []float32{} })},
-		{"no target", "there is no target", with(func(d *engine.Datum) { d.Target = nil })},
 		{"weight nan", "weight 0 is NaN", with(func(d *engine.Datum) { d.Weight = []float32{nan, 1} })},
 		{"too long", "input has 161 tokens, the window 160", with(func(d *engine.Datum) { *d = engine.Datum{Input: make([]int, 161)} })},
 	} {
