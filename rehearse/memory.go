@@ -1,29 +1,33 @@
 package rehearse
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
+	"envace/judge"
 	"envace/rollout"
 	"envace/task"
 )
 
-// Memory is what is kept of the rehearsals: plans and warnings. It carries no
-// value that a tool was imagined to return, so nothing imagined can reach a real
-// call.
+// Memory is what is kept of the rehearsals: a plan and warnings. [Distil] lets no
+// value into it that a tool was imagined to return, so nothing imagined can reach
+// a real call.
 type Memory struct {
 	Plan  []string // names of the tools to call, in order
 	Risks []string
 }
 
 // Distil keeps the plan that most of the well-judged rehearsals share; the first
-// of them where they differ. Without one that was judged good there is no plan.
+// of them where they differ. Without one that was judged good there is no plan. A
+// risk that repeats an imagined value is dropped.
 func Distil(imagined []Imagined) Memory {
 	var m Memory
 	votes := 0
 	for _, im := range imagined {
 		for _, risk := range im.Critique.Risks {
-			if !slices.Contains(m.Risks, risk) {
+			if !slices.Contains(m.Risks, risk) && !repeats(risk, im.Episode) {
 				m.Risks = append(m.Risks, risk)
 			}
 		}
@@ -34,6 +38,50 @@ func Distil(imagined []Imagined) Memory {
 		}
 	}
 	return m
+}
+
+// repeats reports whether risk says a value that a tool was imagined to return,
+// and that the user did not say.
+func repeats(risk string, ep *rollout.Episode) bool {
+	var told strings.Builder
+	for _, e := range ep.Entries {
+		if e.Source == rollout.FromUser {
+			told.WriteString(e.Message.Content + "\n")
+		}
+	}
+	for _, x := range ep.Exchanges() {
+		if x.Source != rollout.FromImagined {
+			continue
+		}
+		for _, v := range values(json.RawMessage(x.Result)) {
+			if judge.Mentions(risk, v) && !judge.Mentions(told.String(), v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// values returns the strings and numbers in a JSON value, without the keys.
+func values(v json.RawMessage) []string {
+	var object map[string]json.RawMessage
+	var list []json.RawMessage
+	var text string
+	var n json.Number
+	switch {
+	case json.Unmarshal(v, &object) == nil:
+		list = slices.Collect(maps.Values(object))
+	case json.Unmarshal(v, &list) == nil:
+	case json.Unmarshal(v, &text) == nil:
+		return []string{text}
+	case json.Unmarshal(v, &n) == nil:
+		return []string{n.String()}
+	}
+	var out []string
+	for _, e := range list {
+		out = append(out, values(e)...)
+	}
+	return out
 }
 
 func agree(imagined []Imagined, plan []string) int {

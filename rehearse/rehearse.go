@@ -9,10 +9,12 @@ package rehearse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
 
+	"envace/engine"
 	"envace/rollout"
 	"envace/task"
 )
@@ -30,7 +32,7 @@ type Rehearser struct {
 type Imagined struct {
 	Episode  *rollout.Episode
 	Critique Critique
-	Turn     *rollout.Turn // the critique as sampled
+	Turn     *rollout.Turn // the critique as sampled; nil where the window has no room for one
 }
 
 // Rehearse imagines N episodes of t and criticises them, all at once. Rehearsal n
@@ -67,6 +69,9 @@ func (r Rehearser) criticise(ctx context.Context, ep *rollout.Episode, seed uint
 		return Imagined{}, fmt.Errorf("critique: %w", err)
 	}
 	turn, err := r.Policy.Speak(ctx, rollout.Critique, prompt, rollout.Seed(seed, rollout.SeedOf(string(rollout.Critique))))
+	if errors.Is(err, engine.ErrWindow) {
+		return Imagined{Episode: ep}, nil
+	}
 	if err != nil {
 		return Imagined{}, fmt.Errorf("critique: %w", err)
 	}
@@ -85,7 +90,11 @@ func (r Rehearser) Play(ctx context.Context, t task.Task, game rollout.Game) (*r
 		return nil, nil, err
 	}
 	for _, im := range imagined {
-		for _, turn := range append(im.Episode.Turns(), im.Turn) {
+		turns := im.Episode.Turns()
+		if im.Turn != nil {
+			turns = append(turns, im.Turn)
+		}
+		for _, turn := range turns {
 			ep.Metrics["tokens_rehearsal"] += float64(len(turn.Sequence.Tokens))
 		}
 	}
