@@ -120,9 +120,14 @@ func IsError(result string) bool {
 	return false
 }
 
+// empty reports whether v says nothing: null, false, or no text, element or key.
 func empty(v json.RawMessage) bool {
-	switch string(bytes.TrimSpace(v)) {
-	case "", "null", `""`, "[]", "{}", "false":
+	text, err := chat.Canonical(v)
+	if err != nil {
+		return len(bytes.TrimSpace(v)) == 0
+	}
+	switch string(text) {
+	case "null", `""`, "[]", "{}", "false":
 		return true
 	}
 	return false

@@ -38,7 +38,7 @@ func TestCondHolds(t *testing.T) {
 	results := func(item string) (string, bool) {
 		switch item {
 		case "C0":
-			return `{"status":"open","total":12,"items":[]}`, true
+			return `{"status":"open","total":12,"items":[],"spaced":[ ]}`, true
 		case "C1":
 			return `{"error":"not found"}`, true
 		}
@@ -57,6 +57,8 @@ func TestCondHolds(t *testing.T) {
 		{"C0", "total", OpAtLeast, `{"$ref":{"item":"C0","path":"total"}}`, true, true},
 		{"C0", "total", OpAtLeast, `{"$ref":{"item":"C9","path":"total"}}`, false, false},
 		{"C0", "items", OpEmpty, ``, true, true},
+		{"C0", "spaced", OpEmpty, ``, true, true},
+		{"C0", "spaced", OpFilled, ``, false, true},
 		{"C0", "status", OpFilled, ``, true, true},
 		{"C1", "", OpError, ``, true, true},
 		{"C0", "", OpError, ``, false, true},
@@ -73,6 +75,7 @@ func TestCondHolds(t *testing.T) {
 func TestIsError(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"error":"x"}`: true, `{"error":null,"output":1}`: false, `{"exception":"bad"}`: true, `{"output":"error"}`: false,
+		`{"error": { }}`: false, `{"error": " "}`: true,
 		`{"error":{"code":"X"}}`: true, `[]`: false, `Error: no such file`: true, `all errors fixed`: false,
 	} {
 		if IsError(text) != want {
