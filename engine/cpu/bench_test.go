@@ -11,15 +11,17 @@ import (
 	"envace/internal/weights"
 )
 
-// benchConfig is the shape of the small models that recipes train.
-func benchConfig() weights.Config {
-	return weights.Config{Arch: weights.Qwen3, Vocab: 1000, Width: 192, Layers: 5, Heads: 6, KVHeads: 2, HeadDim: 32,
+// The shapes of the small models that recipes train: 0.9 and 2.2 million weights.
+var (
+	shape128 = weights.Config{Arch: weights.Qwen3, Vocab: 1000, Width: 128, Layers: 4, Heads: 4, KVHeads: 2, HeadDim: 32,
+		MLP: 384, Eps: 1e-6, RopeTheta: 1e4, Tied: true, Context: 2048, BOS: -1, PAD: -1}
+	shape192 = weights.Config{Arch: weights.Qwen3, Vocab: 1000, Width: 192, Layers: 5, Heads: 6, KVHeads: 2, HeadDim: 32,
 		MLP: 512, Eps: 1e-6, RopeTheta: 1e4, Tied: true, Context: 2048, BOS: -1, PAD: -1}
-}
+)
 
-func benchEngine(b *testing.B, o Options) *Engine {
+func benchEngine(b *testing.B, c weights.Config) *Engine {
 	b.Helper()
-	e, err := New(benchConfig(), o)
+	e, err := New(c, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -71,12 +73,16 @@ func benchTrain(b *testing.B, e *Engine, data []engine.Datum) {
 	b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tok/s")
 }
 
-func BenchmarkTrainSmall(b *testing.B) {
-	benchTrain(b, benchEngine(b, Options{}), randomData(16, 256, 1000))
+func BenchmarkTrain128(b *testing.B) {
+	benchTrain(b, benchEngine(b, shape128), randomData(16, 256, 1000))
 }
 
-func BenchmarkTrainSmallLong(b *testing.B) {
-	benchTrain(b, benchEngine(b, Options{}), randomData(2, 2000, 1000))
+func BenchmarkTrain192(b *testing.B) {
+	benchTrain(b, benchEngine(b, shape192), randomData(16, 256, 1000))
+}
+
+func BenchmarkTrain192Long(b *testing.B) {
+	benchTrain(b, benchEngine(b, shape192), randomData(2, 2000, 1000))
 }
 
 func BenchmarkTrainSmolLoRA(b *testing.B) {
@@ -110,10 +116,12 @@ func benchSample(b *testing.B, e *Engine, calls, prefix, own, tokens int) {
 	b.ReportMetric(float64(total)/b.Elapsed().Seconds(), "tok/s")
 }
 
-func BenchmarkDecodeSmall(b *testing.B) { benchSample(b, benchEngine(b, Options{}), 128, 200, 20, 100) }
+func BenchmarkDecode128(b *testing.B) { benchSample(b, benchEngine(b, shape128), 128, 200, 20, 100) }
 
-func BenchmarkDecodeSmallLong(b *testing.B) {
-	benchSample(b, benchEngine(b, Options{}), 128, 1000, 50, 100)
+func BenchmarkDecode192(b *testing.B) { benchSample(b, benchEngine(b, shape192), 128, 200, 20, 100) }
+
+func BenchmarkDecode192Long(b *testing.B) {
+	benchSample(b, benchEngine(b, shape192), 128, 1000, 50, 100)
 }
 
 func BenchmarkDecodeSmol(b *testing.B) { benchSample(b, smol(b, Options{}), 32, 200, 20, 32) }

@@ -43,12 +43,8 @@ func (p *pass) attention(l int, b *Batch, a acts, layer int) {
 		p.store(b, a, l*layer, lo, hi)
 	})
 	p.attend(b, a, l*layer)
-	w.o.forward(pool, p.h, a.o, p.u, n)
-	p.rows(n, func(lo, hi int) {
-		mid := a.mid[lo*c.Width : hi*c.Width]
-		copy(mid, a.x[lo*c.Width:hi*c.Width])
-		kernel.Add(mid, p.h[lo*c.Width:hi*c.Width])
-	})
+	w.o.forward(pool, a.mid, a.o, p.u, n)
+	p.rows(n, func(lo, hi int) { kernel.Add(a.mid[lo*c.Width:hi*c.Width], a.x[lo*c.Width:hi*c.Width]) })
 }
 
 // place norms the heads of queries and keys (Qwen3), turns them to their
@@ -120,11 +116,10 @@ func (p *pass) mlp(l, n int, a acts, out []float32) {
 	})
 	w.gateUp.forward(pool, a.gu, p.h, p.u, n)
 	p.rows(n, func(lo, hi int) { p.gated(a, lo, hi) })
-	w.dn.forward(pool, p.h, p.ff, p.u, n)
+	w.dn.forward(pool, out, p.ff, p.u, n)
 	p.rows(n, func(lo, hi int) {
 		lo, hi = lo*c.Width, hi*c.Width
-		copy(out[lo:hi], a.mid[lo:hi])
-		kernel.Add(out[lo:hi], p.h[lo:hi])
+		kernel.Add(out[lo:hi], a.mid[lo:hi])
 		p.check(l, out[lo:hi])
 	})
 }
