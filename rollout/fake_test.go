@@ -218,4 +218,4 @@ func log(ep *Episode) []string {
 	return out
 }
 
-func close(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }

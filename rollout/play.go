@@ -81,11 +81,7 @@ func (g Game) round(ctx context.Context, ep *Episode, ids []int) ([]int, error) 
 			return nil, err
 		}
 	}
-	// Answers stand in the order of their blocks, for templates in which one is
-	// known by its place alone.
-	slices.SortStableFunc(ep.Entries[from:], func(a, b Entry) int {
-		return strings.Compare(a.Message.CallID, b.Message.CallID)
-	})
+	slices.SortStableFunc(ep.Entries[from:], func(a, b Entry) int { return strings.Compare(block(a), block(b)) })
 	return g.extend(ep, turn, from)
 }
 
@@ -118,6 +114,16 @@ func (g Game) act(ctx context.Context, ep *Episode, ids []int) (*Turn, error) {
 // blockID names a block of the message that is entry n: nine letters and digits,
 // because some templates ask for that.
 func blockID(n, place int) string { return fmt.Sprintf("c%04d%04d", n, place) }
+
+// block is what the entries behind a message are sorted by: answers stand in the
+// order of their blocks, for templates in which one is known by its place alone,
+// and before all else.
+func block(e Entry) string {
+	if e.Message.Role != chat.Tool {
+		return "~"
+	}
+	return e.Message.CallID
+}
 
 // harness answers what no world should see: malformed blocks and calls that do
 // not fit the tools. The model reads why and may try again.

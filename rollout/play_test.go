@@ -187,6 +187,26 @@ func TestPlayErrors(t *testing.T) {
 	})
 }
 
+func TestAnswersStandBeforeTheUsersWords(t *testing.T) {
+	g := game(&script{act: says(call("list", `{}`)+call("lost", `{}`)+call("list", `{}`), "bye")})
+	g.World = worldFunc(func(ep *Episode) (Reply, error) {
+		open := ep.Open()
+		if len(open) == 0 {
+			return Reply{Done: true}, nil
+		}
+		user := Entry{Message: chat.Message{Role: chat.User, Content: "hurry"}, Source: FromUser}
+		return Reply{Entries: []Entry{Answer(ep, open[0], "1", FromReal), Answer(ep, open[1], "3", FromReal), user}}, nil
+	})
+	ep, err := g.Play(context.Background(), shop("hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"0 user: hi", "0 policy: …", "0 real: 1", "0 harness: …", "0 real: 3", "0 user: hurry", "0 policy: bye"}
+	if got := log(ep); !slices.EqualFunc(got, want, alike) {
+		t.Errorf("played\n%s", strings.Join(got, "\n"))
+	}
+}
+
 func TestPlayJudgesEachUserTurnOnce(t *testing.T) {
 	var judged []int
 	g := game(&script{act: says("1", call("list", `{}`), "2", call("list", `{}`)), tools: says(result(`{"n":0}`), result(`{"n":0}`))})
@@ -199,7 +219,7 @@ func TestPlayJudgesEachUserTurnOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(judged, []int{0, 1, 2}) || ep.Stop != StopTurns || !close(ep.Reward, 1.75/3) {
+	if !slices.Equal(judged, []int{0, 1, 2}) || ep.Stop != StopTurns || !near(ep.Reward, 1.75/3) {
 		t.Errorf("judged %v, stopped by %s with reward %g", judged, ep.Stop, ep.Reward)
 	}
 }
@@ -227,7 +247,7 @@ func TestReward(t *testing.T) {
 			for _, u := range tt.unjudged {
 				ep.Task.Turns[u].Checklist = nil
 			}
-			if got := reward(ep); !close(got, tt.want) {
+			if got := reward(ep); !near(got, tt.want) {
 				t.Errorf("reward %g, want %g", got, tt.want)
 			}
 		})

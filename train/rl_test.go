@@ -187,6 +187,22 @@ func TestRLStepWithoutRows(t *testing.T) {
 	}
 }
 
+// shut is a world that cannot be opened.
+type shut struct{}
+
+func (shut) Open(context.Context, task.Task, uint64) (rollout.World, error) {
+	return nil, errors.New("no server")
+}
+
+func TestPlayWhereAWorldCannotBeOpened(t *testing.T) {
+	r := toyRL(&table{}, &lines{}, 1)
+	r.World = func(rollout.Policy) rollout.Worlds { return shut{} }
+	err := r.Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "open its world: no server") {
+		t.Errorf("ends with %v", err)
+	}
+}
+
 // faulty is an engine of which one part breaks.
 type faulty struct {
 	table
