@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"unicode"
 
 	"envace/chat"
 	"envace/rollout"
@@ -85,8 +83,8 @@ func (t *turn) item(item task.Item) (rollout.Outcome, string) {
 		}
 	}
 	for _, id := range item.DependsOn {
-		if out := t.outcome[id]; out == rollout.Fail || out == rollout.Unknown {
-			return out, "depends on " + id
+		if t.outcome[id] == rollout.Fail { // what is dropped asks for nothing
+			return rollout.Fail, "depends on " + id
 		}
 	}
 	return t.check(item)
@@ -279,40 +277,8 @@ func plain(v json.RawMessage) string {
 	return string(v)
 }
 
-// Mentions reports whether text occurs in said as whole words, without regard
-// to case.
-func Mentions(said, text string) bool {
-	said, text = strings.ToLower(said), strings.ToLower(strings.TrimSpace(text))
-	for from := 0; text != ""; {
-		i := strings.Index(said[from:], text)
-		if i < 0 {
-			return false
-		}
-		i += from
-		if !joined(said[:i], text) && !joined(text, said[i+len(text):]) {
-			return true
-		}
-		from = i + 1
-	}
-	return false
-}
-
-// joined reports whether the border between a and b lies inside a word or a
-// number: 4 is not said by 14, 4.5, -4 or 4-b.
-func joined(a, b string) bool {
-	ra, rb := []rune(a), []rune(b)
-	if len(ra) == 0 || len(rb) == 0 {
-		return false
-	}
-	x, y := ra[len(ra)-1], rb[0]
-	if word(x) && word(y) || x == '-' && unicode.IsDigit(y) {
-		return true
-	}
-	glue := func(r rune) bool { return r == '-' || r == '_' || r == '.' || r == ':' }
-	return glue(x) && len(ra) > 1 && word(ra[len(ra)-2]) && word(y) || glue(y) && len(rb) > 1 && word(rb[1]) && word(x)
-}
-
-func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+// Mentions is [task.Mentions].
+func Mentions(said, text string) bool { return task.Mentions(said, text) }
 
 // onlyWrites passes unless a tool that changes the world was called without an
 // item of the list asking for that call.

@@ -19,13 +19,18 @@ func reward(t *testing.T, ep *rollout.Episode) float64 {
 	sum := 0.0
 	for u := range ep.Task.Turns {
 		ep.User = u
-		v, err := judge.Checks{}.Judge(context.Background(), ep)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += v.Reward
+		sum += judgeTurn(t, ep).Reward
 	}
 	return sum / float64(len(ep.Task.Turns))
+}
+
+func judgeTurn(t *testing.T, ep *rollout.Episode) rollout.Verdict {
+	t.Helper()
+	v, err := judge.Checks{}.Judge(context.Background(), ep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 // expert is the recorded episode; silent, what is left of it without calls and

@@ -3,7 +3,6 @@ package task
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"envace/chat"
 )
@@ -167,14 +166,13 @@ func (t *Task) recorded(u int) []Record {
 }
 
 func relate(c *Check, records []Record, items []Item) {
-	said := strings.ToLower(c.Reference)
 	for _, r := range records {
 		id := itemOf(r, items)
 		if id == "" {
 			continue
 		}
 		for path, value := range scalars(json.RawMessage(r.Result), "") {
-			if len(value) >= 3 && strings.Contains(said, strings.ToLower(value)) {
+			if len(value) >= 3 && Mentions(c.Reference, value) {
 				ref, err := chat.Marshal(map[string]Ref{"$ref": {Item: id, Path: path}})
 				if err == nil {
 					c.Contains = append(c.Contains, ref)

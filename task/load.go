@@ -166,7 +166,10 @@ func Split(tasks []Task, share float64, seed uint64) (first, second []Task) {
 	for _, t := range tasks {
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%d/%s", seed, t.ID)
-		if float64(h.Sum64()>>11)/(1<<53) < share {
+		x := h.Sum64() // FNV hardly moves the high bits where texts differ at their ends
+		x ^= x >> 31
+		x *= 0x9E3779B97F4A7C15
+		if float64(x>>11)/(1<<53) < share {
 			second = append(second, t)
 		} else {
 			first = append(first, t)

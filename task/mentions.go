@@ -1,0 +1,41 @@
+package task
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Mentions reports whether text occurs in said as whole words, without regard
+// to case.
+func Mentions(said, text string) bool {
+	said, text = strings.ToLower(said), strings.ToLower(strings.TrimSpace(text))
+	for from := 0; text != ""; {
+		i := strings.Index(said[from:], text)
+		if i < 0 {
+			return false
+		}
+		i += from
+		if !joined(said[:i], text) && !joined(text, said[i+len(text):]) {
+			return true
+		}
+		from = i + 1
+	}
+	return false
+}
+
+// joined reports whether the border between a and b lies inside a word or a
+// number: 4 is not said by 14, 4.5, -4 or 4-b.
+func joined(a, b string) bool {
+	ra, rb := []rune(a), []rune(b)
+	if len(ra) == 0 || len(rb) == 0 {
+		return false
+	}
+	x, y := ra[len(ra)-1], rb[0]
+	if word(x) && word(y) || x == '-' && unicode.IsDigit(y) {
+		return true
+	}
+	glue := func(r rune) bool { return r == '-' || r == '_' || r == '.' || r == ':' }
+	return glue(x) && len(ra) > 1 && word(ra[len(ra)-2]) && word(y) || glue(y) && len(rb) > 1 && word(rb[1]) && word(x)
+}
+
+func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
