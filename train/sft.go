@@ -135,7 +135,7 @@ type SFT struct {
 	Start    int // first step
 	Batch    int // examples a step
 	Adam     func(step int) engine.Adam
-	Extra    func(step int) []engine.Datum // further rows of a step, already weighed; nil for none
+	Extra    func(step int) ([]engine.Datum, error) // further rows of a step, already weighed; nil for none
 	Seed     uint64
 	Stage    string // name in the log; "" is "sft"
 	Log      Log
@@ -150,7 +150,11 @@ func (s *SFT) Run(ctx context.Context) error {
 	}
 	for step := s.Start; step < s.Steps; step++ {
 		m := newMeter()
-		out, err := s.Trainer.ForwardBackward(ctx, s.batch(step), engine.Loss{Objective: engine.CrossEntropy})
+		data, err := s.batch(step)
+		if err != nil {
+			return fmt.Errorf("%s step %d: %w", stage, step, err)
+		}
+		out, err := s.Trainer.ForwardBackward(ctx, data, engine.Loss{Objective: engine.CrossEntropy})
 		if err != nil {
 			return fmt.Errorf("%s step %d: %w", stage, step, err)
 		}
@@ -172,28 +176,34 @@ func (s *SFT) Run(ctx context.Context) error {
 }
 
 // batch draws Batch examples in seeded rounds: each once a round.
-func (s *SFT) batch(step int) []engine.Datum {
-	if len(s.Examples) == 0 {
-		return s.Extra(step)
-	}
-	chosen := make([]Example, 0, s.Batch)
-	tokens := 0
+func (s *SFT) batch(step int) ([]engine.Datum, error) {
+	var chosen []Example
 	var perm []int
-	for i, round := step*s.Batch, -1; len(chosen) < s.Batch; i++ {
+	for i, round := step*s.Batch, -1; len(chosen) < s.Batch && len(s.Examples) > 0; i++ {
 		if r := i / len(s.Examples); r != round {
 			round = r
 			perm = rand.New(rand.NewPCG(s.Seed, uint64(round))).Perm(len(s.Examples))
 		}
-		e := s.Examples[perm[i%len(s.Examples)]]
-		chosen = append(chosen, e)
+		chosen = append(chosen, s.Examples[perm[i%len(s.Examples)]])
+	}
+	data := Weigh(chosen, 1)
+	if s.Extra == nil {
+		return data, nil
+	}
+	extra, err := s.Extra(step)
+	return append(data, extra...), err
+}
+
+// Weigh turns examples into rows whose target tokens all weigh alike, total in
+// all.
+func Weigh(examples []Example, total float64) []engine.Datum {
+	tokens := 0
+	for _, e := range examples {
 		tokens += len(e.Target)
 	}
-	data := make([]engine.Datum, len(chosen))
-	for i, e := range chosen {
-		data[i] = e.Datum(1 / float64(tokens))
-	}
-	if s.Extra != nil {
-		data = append(data, s.Extra(step)...)
+	data := make([]engine.Datum, len(examples))
+	for i, e := range examples {
+		data[i] = e.Datum(total / float64(tokens))
 	}
 	return data
 }

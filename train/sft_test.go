@@ -183,7 +183,11 @@ func TestSFTBatches(t *testing.T) {
 	seen := map[int]int{}
 	for step := range 6 {
 		sum := 0.0
-		for _, d := range s.batch(step) {
+		data, err := s.batch(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range data {
 			seen[d.Input[0]]++
 			for _, w := range d.Weight {
 				sum += float64(w)
@@ -199,13 +203,13 @@ func TestSFTBatches(t *testing.T) {
 		}
 	}
 	extra := engine.Datum{Input: []int{7}}
-	s.Extra = func(step int) []engine.Datum { return []engine.Datum{extra} }
-	if data := s.batch(0); len(data) != 3 || data[2].Input[0] != 7 {
-		t.Errorf("a step with an extra row has %v", data)
+	s.Extra = func(step int) ([]engine.Datum, error) { return []engine.Datum{extra}, nil }
+	if data, err := s.batch(0); err != nil || len(data) != 3 || data[2].Input[0] != 7 {
+		t.Errorf("a step with an extra row has %v, %v", data, err)
 	}
 	s.Examples = nil
-	if data := s.batch(0); len(data) != 1 {
-		t.Errorf("a step of extra rows alone has %v", data)
+	if data, err := s.batch(0); err != nil || len(data) != 1 {
+		t.Errorf("a step of extra rows alone has %v, %v", data, err)
 	}
 }
 

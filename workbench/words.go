@@ -25,6 +25,9 @@ var (
 	days   = strings.Fields(`monday tuesday wednesday thursday friday saturday sunday`)
 )
 
+// Names returns the first and the second words that entities are called by.
+func Names() (first, second []string) { return slices.Clone(firstWords), slices.Clone(secondWords) }
+
 // Words returns every word that can occur in a task of this package, sorted: in
 // texts, names split at underscores and hyphens, keys and values. Digits are not
 // words.

@@ -9,6 +9,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -22,12 +23,13 @@ import (
 // Options are the choices of an engine. The zero value trains all weights on all
 // cores.
 type Options struct {
-	Threads     int    // 0 means one for each core
-	LoRA        *LoRA  // train an adapter instead of the weights
-	Adapter     string // a peft folder to start from; its settings replace LoRA
-	CacheTokens int    // keys and values that a Sampler keeps; 0 means about 512 MiB of them
-	BatchTokens int    // tokens in one forward and backward pass; 0 means about 1 GiB of them
-	Seed        uint64 // draws the weights of New and the adapter
+	Threads     int     // 0 means one for each core
+	LoRA        *LoRA   // train an adapter instead of the weights
+	Adapter     string  // a peft folder to start from; its settings replace LoRA
+	CacheTokens int     // keys and values that a Sampler keeps; 0 means about 512 MiB of them
+	BatchTokens int     // tokens in one forward and backward pass; 0 means about 1 GiB of them
+	Seed        uint64  // draws the weights of New and the adapter
+	Deviation   float64 // of New's random matrices; 0 means 0.02
 }
 
 // LoRA says which linear layers carry a trained low-rank adapter (Hu et al. 2021).
@@ -78,16 +80,19 @@ func Open(path string, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// New returns an engine with random weights: matrices normal with deviation 0.02,
+// New returns an engine with random weights: matrices normal with o.Deviation,
 // those that end a residual branch smaller by √(2·layers), norms 1. The same seed
 // gives the same weights.
 func New(cfg weights.Config, o Options) (*Engine, error) {
-	tensor := 0
+	tensor, matrix := 0, o.Deviation
+	if matrix == 0 {
+		matrix = 0.02
+	}
 	e, err := build(cfg, o, func(name string, dst []float32) error {
 		tensor++
-		deviation := 0.02
+		deviation := matrix
 		if strings.HasSuffix(name, "o_proj.weight") || strings.HasSuffix(name, "down_proj.weight") {
-			deviation = residual(cfg.Layers)
+			deviation /= math.Sqrt(2 * float64(cfg.Layers))
 		}
 		draw(name, dst, deviation, model.NewRand(o.Seed, uint64(tensor)))
 		return nil

@@ -1,15 +1,11 @@
 package cpu
 
 import (
-	"math"
 	"strings"
 
 	"envace/internal/model"
 	"envace/internal/weights"
 )
-
-// residual is the deviation of the matrices that end a residual branch.
-func residual(layers int) float64 { return 0.02 / math.Sqrt(2*float64(layers)) }
 
 func draw(name string, dst []float32, deviation float64, r model.Rand) {
 	norm := strings.HasSuffix(name, "norm.weight") || strings.HasSuffix(name, "layernorm.weight")

@@ -16,6 +16,7 @@ import (
 	"envace/recipes"
 	"envace/render"
 	"envace/rollout"
+	"envace/task"
 	"envace/train"
 	"envace/workbench"
 )
@@ -79,7 +80,7 @@ func (l *lab) newModel() error {
 		KVHeads: l.Model.KVHeads, HeadDim: l.Model.HeadDim, MLP: l.Model.MLP, Eps: 1e-6, RopeTheta: 10000,
 		Tied: true, Context: l.Model.Context, BOS: -1, EOS: []int{end}, PAD: -1,
 	}
-	fresh, err := cpu.New(cfg, cpu.Options{Threads: l.Threads, Seed: l.Seed})
+	fresh, err := cpu.New(cfg, cpu.Options{Threads: l.Threads, Seed: l.Seed, Deviation: l.Model.Deviation})
 	if err != nil {
 		return err
 	}
@@ -126,13 +127,26 @@ func corpus() iter.Seq[string] {
 	}
 }
 
-// base teaches a new model to copy. Nothing else: the rest of what it will need
-// is learnt by SFT, but without copying a model of this size learns none of it.
+// base teaches a new model to copy, and then the form of dialogues that mean
+// nothing. Without copying a model of this size learns nothing of what follows.
 func (l *lab) base(ctx context.Context) error {
 	s := l.Base
+	form := l.babbling(s.Batch - s.Copy)
+	warm := l.copying("base", s.Batch, 1)
+	mixed := l.copying("base", s.Copy, float64(s.Copy)/float64(s.Batch))
 	stage := train.SFT{
-		Trainer: l.engine, Steps: s.Steps, Start: l.from("base"), Adam: s.schedule(), Stage: "base", Log: log{l: l},
-		Extra: l.copying("base", s.Batch, 1), After: l.keep("base", s.Steps),
+		Trainer: l.engine, Steps: s.Steps, Start: l.from("base"), Adam: s.schedule(), Stage: "base", Log: log{l: l}, After: l.keep("base", s.Steps),
+		Extra: func(step int) ([]engine.Datum, error) {
+			if step < l.Base.CopyOnly {
+				return warm(step)
+			}
+			rows, err := form(step)
+			if err != nil || s.Copy == 0 {
+				return rows, err
+			}
+			copies, err := mixed(step)
+			return append(rows, copies...), err
+		},
 	}
 	l.progress.Stage("base", stage.Start, s.Steps)
 	if err := stage.Run(ctx); err != nil {
@@ -141,18 +155,38 @@ func (l *lab) base(ctx context.Context) error {
 	return l.engine.Export(filepath.Join(l.dir.Path, "base"), cpu.ExportOptions{BF16: true})
 }
 
+// babbling makes n dialogues a step, every message of both roles a row.
+func (l *lab) babbling(n int) func(step int) ([]engine.Datum, error) {
+	teacher := train.Teacher{Renderer: l.renderer, Options: l.options(), FewShot: l.Data.FewShot, Brief: l.Model.Brief, Seed: l.Seed}
+	b := newBabbler()
+	return func(step int) ([]engine.Datum, error) {
+		var examples []train.Example
+		for i := range n {
+			t := b.task(rollout.Seed(l.Seed, rollout.SeedOf("babble"), uint64(step), uint64(i)))
+			for _, teach := range []func(task.Task) ([]train.Example, error){teacher.Act, teacher.Rehearse} {
+				e, err := teach(t)
+				if err != nil {
+					return nil, err
+				}
+				examples = append(examples, e...)
+			}
+		}
+		return train.Weigh(examples, 1), nil
+	}
+}
+
 // copying makes n rows a step whose second half repeats the first: words in an
 // order that nothing predicts, some others between, the same words again. Only the
 // second half has a loss; all rows together weigh share.
-func (l *lab) copying(stage string, n int, share float64) func(step int) []engine.Datum {
+func (l *lab) copying(stage string, n int, share float64) func(step int) ([]engine.Datum, error) {
 	words := l.wordTokens()
-	return func(step int) []engine.Datum {
+	return func(step int) ([]engine.Datum, error) {
 		r := rand.New(rand.NewPCG(rollout.Seed(l.Seed, rollout.SeedOf(stage)), uint64(step)))
 		data := make([]engine.Datum, n)
 		for i := range data {
 			data[i] = copyRow(r, words, share/float64(n*(copied-1)))
 		}
-		return data
+		return data, nil
 	}
 }
 

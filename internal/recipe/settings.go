@@ -33,18 +33,19 @@ type Settings struct {
 
 // Model says what is trained.
 type Model struct {
-	Path    string  `toml:"path" json:"path"` // folder or GGUF; "" is the shipped base, "new" a fresh one
-	LoRA    int     `toml:"lora" json:"lora"` // rank; 0 is full fine-tuning
-	Alpha   float64 `toml:"alpha" json:"alpha"`
-	Layers  int     `toml:"layers" json:"layers"` // of a new model, as all that follow
-	Width   int     `toml:"width" json:"width"`
-	Heads   int     `toml:"heads" json:"heads"`
-	KVHeads int     `toml:"kv_heads" json:"kv_heads"`
-	HeadDim int     `toml:"head_dim" json:"head_dim"`
-	MLP     int     `toml:"mlp" json:"mlp"`
-	Vocab   int     `toml:"vocab" json:"vocab"`
-	Context int     `toml:"context" json:"context"`
-	Brief   bool    `toml:"brief" json:"brief"` // the short wording of prompts
+	Path      string  `toml:"path" json:"path"` // folder or GGUF; "" is the shipped base, "new" a fresh one
+	LoRA      int     `toml:"lora" json:"lora"` // rank; 0 is full fine-tuning
+	Alpha     float64 `toml:"alpha" json:"alpha"`
+	Layers    int     `toml:"layers" json:"layers"` // of a new model, as all that follow
+	Width     int     `toml:"width" json:"width"`
+	Heads     int     `toml:"heads" json:"heads"`
+	KVHeads   int     `toml:"kv_heads" json:"kv_heads"`
+	HeadDim   int     `toml:"head_dim" json:"head_dim"`
+	MLP       int     `toml:"mlp" json:"mlp"`
+	Vocab     int     `toml:"vocab" json:"vocab"`
+	Context   int     `toml:"context" json:"context"`
+	Deviation float64 `toml:"deviation" json:"deviation"` // of its random matrices
+	Brief     bool    `toml:"brief" json:"brief"`         // the short wording of prompts
 }
 
 // Data says what is learnt from and measured on.
@@ -62,15 +63,16 @@ type Data struct {
 
 // Stage says how a supervised stage learns.
 type Stage struct {
-	Steps  int     `toml:"steps" json:"steps"`
-	Batch  int     `toml:"batch" json:"batch"` // examples a step
-	Copy   int     `toml:"copy" json:"copy"`   // of those, rows of pure copying
-	LR     float64 `toml:"lr" json:"lr"`
-	Final  float64 `toml:"final" json:"final"` // share of LR that is left at the end
-	Warmup int     `toml:"warmup" json:"warmup"`
-	Beta2  float64 `toml:"beta2" json:"beta2"`
-	Decay  float64 `toml:"decay" json:"decay"`
-	Clip   float64 `toml:"clip" json:"clip"`
+	Steps    int     `toml:"steps" json:"steps"`
+	Batch    int     `toml:"batch" json:"batch"`         // examples a step
+	Copy     int     `toml:"copy" json:"copy"`           // of those, rows of pure copying
+	CopyOnly int     `toml:"copy_only" json:"copy_only"` // base: first steps of nothing but copying
+	LR       float64 `toml:"lr" json:"lr"`
+	Final    float64 `toml:"final" json:"final"` // share of LR that is left at the end
+	Warmup   int     `toml:"warmup" json:"warmup"`
+	Beta2    float64 `toml:"beta2" json:"beta2"`
+	Decay    float64 `toml:"decay" json:"decay"`
+	Clip     float64 `toml:"clip" json:"clip"`
 }
 
 // RL says how rehearsal learns.
