@@ -138,7 +138,8 @@ func empty(v json.RawMessage) bool {
 type Results func(item string) (result string, ok bool)
 
 // Holds reports whether c holds; known is false where the call that c asks about
-// was not made, or a value to compare with is not there.
+// was not made, a value to compare with is not there, or two values have no order
+// because one of them is no number.
 func (c Cond) Holds(results Results) (holds, known bool) {
 	result, ok := results(c.Ref.Item)
 	if !ok {
@@ -161,28 +162,24 @@ func (c Cond) Holds(results Results) (holds, known bool) {
 	if !ok {
 		return false, false
 	}
-	if !there {
-		return c.Op == OpUnequal, true
-	}
-	return compare(got, c.Op, want), true
-}
-
-func compare(got json.RawMessage, op string, want json.RawMessage) bool {
-	switch op {
+	switch c.Op {
 	case OpEqual:
-		return chat.Equal(got, want)
+		return there && chat.Equal(got, want), true
 	case OpUnequal:
-		return !chat.Equal(got, want)
+		return !there || !chat.Equal(got, want), true
 	}
 	a, oka := number(got)
 	b, okb := number(want)
 	if !oka || !okb {
-		return false
+		return false, false
 	}
-	if op == OpLess {
-		return a < b
+	switch c.Op {
+	case OpLess:
+		return a < b, true
+	case OpAtLeast:
+		return a >= b, true
 	}
-	return op == OpAtLeast && a >= b
+	return false, false // an operator that does not exist
 }
 
 // Value resolves a literal or a {"$ref": Ref}.
