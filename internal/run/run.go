@@ -55,6 +55,7 @@ type Dir struct {
 	Labels Labels
 
 	metrics, episodes *os.File
+	made              bool // by Create: it was not there before
 }
 
 // Create makes the folder dir of a new run. It is ErrNotEmpty if dir holds
@@ -66,12 +67,33 @@ func Create(dir string, need int64) (*Dir, error) {
 	case err == nil && len(entries) > 0:
 		return nil, fmt.Errorf("create run folder %s: %w", dir, ErrNotEmpty)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("create run folder: %w", err)
+		return nil, fmt.Errorf("create run folder: %w: %w", ErrReadOnly, err)
 	}
+	made := err != nil
 	if err := os.MkdirAll(filepath.Join(dir, Checkpoints), 0o777); err != nil {
 		return nil, fmt.Errorf("create run folder: %w: %w", ErrReadOnly, err)
 	}
-	return open(dir, need)
+	d, err := open(dir, need)
+	if err != nil {
+		return nil, errors.Join(err, (&Dir{Path: dir, made: made}).empty())
+	}
+	d.made = made
+	return d, nil
+}
+
+// Discard takes back a run that could not begin: it closes d and removes what
+// lies in the folder, and the folder where Create made it.
+func (d *Dir) Discard() error { return errors.Join(d.Close(), d.empty()) }
+
+func (d *Dir) empty() error {
+	if d.made {
+		return os.RemoveAll(d.Path)
+	}
+	entries, err := os.ReadDir(d.Path)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(d.Path, e.Name())))
+	}
+	return err
 }
 
 // OpenExisting opens the folder of a run to go on with it, with the checks of
@@ -83,12 +105,11 @@ func OpenExisting(dir string, need int64) (*Dir, error) {
 	return open(dir, need)
 }
 
-func open(dir string, need int64) (*Dir, error) {
-	if free, ok := freeBytes(dir); ok && free < need {
-		return nil, fmt.Errorf("run folder %s: %w: %s, and the run needs %s", dir, ErrSpace, Bytes(free), Bytes(need))
+func open(dir string, need int64) (d *Dir, err error) {
+	d = &Dir{Path: dir}
+	if err := d.Room(need); err != nil {
+		return nil, err
 	}
-	d := &Dir{Path: dir}
-	var err error
 	if d.metrics, err = openLines(filepath.Join(dir, MetricsFile)); err != nil {
 		return nil, err
 	}
@@ -104,6 +125,40 @@ func openLines(path string) (*os.File, error) {
 		return nil, fmt.Errorf("%w: %w", ErrReadOnly, err)
 	}
 	return f, nil
+}
+
+// Room is ErrSpace if the disk has no room for a run that leaves need bytes in
+// its folder, of which what lies there already is a part.
+func (d *Dir) Room(need int64) error {
+	need -= size(d.Path)
+	if free, ok := freeBytes(d.Path); ok && free < need {
+		return fmt.Errorf("run folder %s: %w: %s, and the run needs %s", d.Path, ErrSpace, Bytes(free), Bytes(need))
+	}
+	return nil
+}
+
+// size adds up the files under dir, as far as they can be read.
+func size(dir string) int64 {
+	var sum int64
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}
+
+// Sync waits until the disk has what was appended: a checkpoint must not outlive
+// the lines that were written before it.
+func (d *Dir) Sync() error {
+	if err := errors.Join(d.metrics.Sync(), d.episodes.Sync()); err != nil {
+		return fmt.Errorf("append to run folder: %w", err)
+	}
+	return nil
 }
 
 // Close closes the files of d.

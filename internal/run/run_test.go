@@ -34,11 +34,12 @@ func TestCreateRefuses(t *testing.T) {
 	}{
 		{"folder that is not empty", func() (*Dir, error) { return Create(full, 0) }, ErrNotEmpty},
 		{"more than any disk holds", func() (*Dir, error) { return Create(filepath.Join(t.TempDir(), "new"), math.MaxInt64) }, ErrSpace},
-		{"below a file", func() (*Dir, error) { return Create(filepath.Join(full, "notes.txt", "new"), 0) }, nil},
+		{"below a file", func() (*Dir, error) { return Create(filepath.Join(full, "notes.txt", "new"), 0) }, ErrReadOnly},
+		{"a file", func() (*Dir, error) { return Create(filepath.Join(full, "notes.txt"), 0) }, ErrReadOnly},
 		{"resume of no run", func() (*Dir, error) { return OpenExisting(full, 0) }, ErrNoRun},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := tt.open(); err == nil || tt.want != nil && !errors.Is(err, tt.want) {
+			if _, err := tt.open(); !errors.Is(err, tt.want) {
 				t.Fatalf("got %v, want %v", err, tt.want)
 			}
 		})
@@ -53,6 +54,56 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A run that cannot begin leaves everything as it found it.
+func TestDiscard(t *testing.T) {
+	given := t.TempDir()
+	absent := filepath.Join(t.TempDir(), "deep", "down")
+	for _, dir := range []string{given, absent} {
+		if _, err := Create(dir, math.MaxInt64); !errors.Is(err, ErrSpace) {
+			t.Fatal(err)
+		}
+		d, err := Create(dir, 1)
+		if err != nil {
+			t.Fatalf("after a refusal: %v", err)
+		}
+		if err := errors.Join(d.WriteConfig(1), d.Room(math.MaxInt64/2)); !errors.Is(err, ErrSpace) {
+			t.Fatal(err)
+		}
+		if err := d.Discard(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := os.ReadDir(given); err != nil || len(left) > 0 {
+		t.Errorf("the folder that was there holds %v, %v", left, err)
+	}
+	if exists(absent) {
+		t.Error("the folder that Create made is still there")
+	}
+}
+
+// What lies in the folder already is part of what the run leaves there.
+func TestRoomCountsWhatIsThere(t *testing.T) {
+	d := create(t)
+	free, ok := freeBytes(d.Path)
+	if !ok {
+		t.Skip("this system does not tell how much is free")
+	}
+	f, err := os.Create(filepath.Join(d.Path, "weights"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sparse = 1 << 40
+	if err := errors.Join(f.Truncate(sparse), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Room(sparse + free/2); err != nil {
+		t.Error(err)
+	}
+	if err := d.Room(sparse + 2*free + 1<<30); !errors.Is(err, ErrSpace) {
+		t.Errorf("got %v, want %v", err, ErrSpace)
 	}
 }
 
