@@ -22,8 +22,7 @@ func runTrain(ctx context.Context, o trainOptions) error {
 	if o.Out == "" {
 		o.Out = freshFolder(s.Recipe)
 	}
-	fmt.Fprintf(o.Stderr, "run folder: %s\n", o.Out)
-	err = recipe.Run(context.WithoutCancel(ctx), s, o.Out, o.Resume, ctx.Done(), o.Stderr)
+	err = recipe.Run(ctx, s, o.Out, o.Resume, o.Stderr)
 	if errors.Is(err, recipe.ErrInterrupted) {
 		return hinted{err, "go on with: envace train --resume --out " + o.Out}
 	}

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,7 +33,8 @@ func (l *lab) model() error {
 	case "":
 		dir := filepath.Join(l.dir.Path, "base")
 		if _, err := os.Stat(dir); err != nil {
-			if err := os.CopyFS(dir, recipes.Base()); err != nil {
+			unpack := func(tmp string) error { return os.CopyFS(tmp, recipes.Base()) }
+			if err := weights.ReplaceDir(dir, unpack); err != nil {
 				return fmt.Errorf("unpack the base model: %w", err)
 			}
 		}
@@ -44,7 +46,7 @@ func (l *lab) model() error {
 func (l *lab) engineOptions() cpu.Options {
 	o := cpu.Options{Threads: l.Threads, Seed: l.Seed}
 	if l.Model.LoRA > 0 {
-		o.LoRA = &cpu.LoRA{Rank: l.Model.LoRA, Alpha: l.Model.Alpha}
+		o.LoRA = &cpu.LoRA{Rank: l.Model.LoRA, Alpha: cmp.Or(l.Model.Alpha, 2*float64(l.Model.LoRA))}
 	}
 	return o
 }

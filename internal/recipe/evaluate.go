@@ -2,13 +2,15 @@ package recipe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"envace/engine"
 	"envace/internal/run"
 	"envace/judge"
-	"envace/rehearse"
 	"envace/rollout"
 	"envace/task"
 	"envace/train"
@@ -19,18 +21,18 @@ import (
 // enough to show progress.
 const chunk = 50
 
-// play lets a greedy policy play tasks and shows progress. worlds makes the
-// world of that policy.
-func (l *lab) play(ctx context.Context, sampler engine.Sampler, tasks []task.Task, worlds func(rollout.Policy) rollout.Worlds) ([]*rollout.Episode, error) {
-	policy := l.policy(sampler, 0)
+// inChunks plays tasks and shows progress. It is ErrInterrupted as soon as the run
+// is asked to stop: what is half measured is measured anew on resume.
+func (l *lab) inChunks(tasks []task.Task, play func(ctx context.Context, part []task.Task) ([]*rollout.Episode, error)) ([]*rollout.Episode, error) {
 	var eps []*rollout.Episode
-	for from := 0; from < len(tasks); from += chunk {
-		part := tasks[from:min(from+chunk, len(tasks))]
-		games := make([]rollout.Game, len(part))
-		for i, t := range part {
-			games[i] = rollout.Game{Policy: policy, Judge: judge.Checks{}, Limits: l.limits(), Step: -1, Seed: rollout.Seed(l.Seed, rollout.SeedOf(t.ID))}
+	for part := range slices.Chunk(tasks, chunk) {
+		if l.stop.Err() != nil {
+			return nil, ErrInterrupted
 		}
-		played, err := train.Play(ctx, games, worlds(policy), func(i int) task.Task { return part[i] })
+		played, err := play(l.stop, part)
+		if errors.Is(err, context.Canceled) && l.stop.Err() != nil {
+			return nil, ErrInterrupted
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -38,6 +40,23 @@ func (l *lab) play(ctx context.Context, sampler engine.Sampler, tasks []task.Tas
 		l.progress.Doing(fmt.Sprintf("played %d/%d", len(eps), len(tasks)))
 	}
 	return eps, nil
+}
+
+// play lets a greedy policy play tasks. worlds makes the world of that policy.
+func (l *lab) play(sampler engine.Sampler, tasks []task.Task, worlds func(rollout.Policy) rollout.Worlds) ([]*rollout.Episode, error) {
+	policy := l.policy(sampler, 0)
+	return l.inChunks(tasks, func(ctx context.Context, part []task.Task) ([]*rollout.Episode, error) {
+		games := make([]rollout.Game, len(part))
+		for i, t := range part {
+			games[i] = l.game(policy, t)
+		}
+		return train.Play(ctx, games, worlds(policy), func(i int) task.Task { return part[i] })
+	})
+}
+
+// game is one episode of a test.
+func (l *lab) game(policy rollout.Policy, t task.Task) rollout.Game {
+	return rollout.Game{Policy: policy, Judge: judge.Checks{}, Limits: l.limits(), Step: -1, Seed: rollout.Seed(l.Seed, rollout.SeedOf(t.ID))}
 }
 
 func realWorlds(rollout.Policy) rollout.Worlds { return workbench.Worlds{} }
@@ -91,23 +110,23 @@ func (l *lab) test(system string) func(ctx context.Context) error {
 			if t.world == run.Rehearsal {
 				worlds = l.imagined
 			}
-			if err := l.score(ctx, sampler, system, t, worlds); err != nil {
+			if err := l.score(sampler, system, t, worlds); err != nil {
 				return err
 			}
 		}
 		if l.Data.Path != "" || system == "base" {
 			return nil
 		}
-		return l.score(ctx, sampler, system, test{SplitID, run.Rehearsal, l.material.curve}, l.imagined)
+		return l.score(sampler, system, test{SplitID, run.Rehearsal, l.material.curve}, l.imagined)
 	}
 }
 
 // score plays a test and keeps what came of it.
-func (l *lab) score(ctx context.Context, sampler engine.Sampler, system string, t test, worlds func(rollout.Policy) rollout.Worlds) error {
+func (l *lab) score(sampler engine.Sampler, system string, t test, worlds func(rollout.Policy) rollout.Worlds) error {
 	if len(t.tasks) == 0 {
 		return nil
 	}
-	eps, err := l.play(ctx, sampler, t.tasks, worlds)
+	eps, err := l.play(sampler, t.tasks, worlds)
 	if err != nil {
 		return fmt.Errorf("test %s: %w", system, err)
 	}
@@ -141,7 +160,7 @@ func (l *lab) keepScore(system string, t test, eps []*rollout.Episode) error {
 // measure adds to the metrics of a step what the weights do on the curve's
 // tasks: real success, reward in rehearsal, fidelity.
 func (l *lab) measure(ctx context.Context, stage string, step int) error {
-	if l.Eval.Every == 0 || l.Eval.Curve == 0 || step%l.Eval.Every != 0 {
+	if l.Eval.Every == 0 || len(l.material.curve) == 0 || step%l.Eval.Every != 0 {
 		return nil
 	}
 	sampler, err := l.engine.Sampler(ctx)
@@ -150,15 +169,19 @@ func (l *lab) measure(ctx context.Context, stage string, step int) error {
 	}
 	m := map[string]float64{}
 	if l.Data.Path == "" {
-		for name, tasks := range map[string][]task.Task{"success_id": l.material.curve, "success_ood": some(l.material.tests[1].tasks, max(1, l.Eval.Curve/2))} {
-			eps, err := l.play(ctx, sampler, tasks, realWorlds)
+		held := some(l.material.tests[1].tasks, max(1, l.Eval.Curve/2))
+		for name, tasks := range map[string][]task.Task{"success_id": l.material.curve, "success_ood": held} {
+			if len(tasks) == 0 {
+				continue
+			}
+			eps, err := l.play(sampler, tasks, realWorlds)
 			if err != nil {
 				return err
 			}
 			m[name] = rate(l.solved(eps))
 		}
 	}
-	eps, err := l.play(ctx, sampler, l.material.curve, l.imagined)
+	eps, err := l.play(sampler, l.material.curve, l.imagined)
 	if err != nil {
 		return err
 	}
@@ -179,42 +202,8 @@ func rate(outcomes []bool) float64 {
 			n++
 		}
 	}
-	return float64(n) / float64(max(len(outcomes), 1))
+	return float64(n) / float64(len(outcomes))
 }
-
-// testTime scores private rehearsal before the one real execution.
-func (l *lab) testTime(ctx context.Context) error {
-	l.progress.Stage("test-time rehearsal", 0, 0)
-	sampler, err := l.engine.Sampler(ctx)
-	if err != nil {
-		return err
-	}
-	greedy, drawn := l.policy(sampler, 0), l.policy(sampler, l.RL.Temperature)
-	// Tests know no record: what is imagined is the policy's own.
-	world := rollout.Rehearsal{Policy: drawn, FewShot: rollout.FewShotNone, Brief: l.Model.Brief}
-	r := rehearse.Rehearser{Policy: drawn, World: world, N: l.Eval.Rehearse, Limits: l.limits(), Brief: l.Model.Brief}
-	for _, t := range l.material.tests {
-		if t.world != run.Real {
-			continue
-		}
-		var eps []*rollout.Episode
-		for from := 0; from < len(t.tasks); from += chunk {
-			part := t.tasks[from:min(from+chunk, len(t.tasks))]
-			played, err := l.rehearseAll(ctx, r, greedy, part)
-			if err != nil {
-				return err
-			}
-			eps = append(eps, played...)
-			l.progress.Doing(fmt.Sprintf("played %d/%d", len(eps), len(t.tasks)))
-		}
-		if err := l.keepScore(testTimeName(l.Eval.Rehearse), t, eps); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func testTimeName(n int) string { return fmt.Sprintf("rehearsed, N=%d", n) }
 
 // cpuName is what the processor calls itself.
 func cpuName() string {
@@ -223,4 +212,15 @@ func cpuName() string {
 		return ""
 	}
 	return field(string(data), "model name")
+}
+
+// field returns the value of the first line "name : value".
+func field(text, name string) string {
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(line, ":")
+		if ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }

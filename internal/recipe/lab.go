@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -26,9 +25,9 @@ var ErrInterrupted = errors.New("interrupted")
 // lab is one run under way.
 type lab struct {
 	Settings
+	stop     context.Context // done: evaluation ends at once, training after the step under way
 	dir      *run.Dir
 	progress *run.Progress
-	stop     <-chan struct{} // closed: stop after the step under way
 	state    state
 	began    time.Time // of this process
 
@@ -38,73 +37,112 @@ type lab struct {
 }
 
 // Run carries out the recipe in the folder out, or goes on with the run that was
-// interrupted there, and reports progress to w. When stop is closed it finishes
-// the step, saves, and returns ErrInterrupted.
-func Run(ctx context.Context, s Settings, out string, resume bool, stop <-chan struct{}, w io.Writer) error {
+// interrupted there, and reports progress to w. When ctx is done it finishes the
+// step, saves, and returns ErrInterrupted. A run that cannot begin leaves nothing
+// in out.
+func Run(ctx context.Context, s Settings, out string, resume bool, w io.Writer) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
 	if s.Threads == 0 {
 		s.Threads = runtime.GOMAXPROCS(0)
 	}
-	l := &lab{Settings: s, stop: stop, began: time.Now()}
+	l := &lab{Settings: s, stop: ctx, began: time.Now()}
 	if err := l.load(); err != nil { // all data is read before anything is written
 		return err
 	}
 	if err := l.open(out, resume); err != nil {
 		return err
 	}
-	defer l.dir.Close()
 	l.progress = run.NewProgress(w)
 	defer l.progress.Close()
 	if err := l.prepare(resume); err != nil {
-		return err
+		if resume {
+			return errors.Join(err, l.dir.Close())
+		}
+		return errors.Join(err, l.dir.Discard())
 	}
-	return l.legs(ctx)
+	defer l.dir.Close()
+	defer context.AfterFunc(ctx, func() {
+		l.progress.Printf("stopping after the step under way (at once, and that step is lost: once more)")
+	})()
+	return l.legs(context.WithoutCancel(ctx))
 }
 
 // open makes the run folder, or opens the one to go on with.
 func (l *lab) open(out string, resume bool) (err error) {
 	if !resume {
-		l.dir, err = run.Create(out, l.space())
-		if err != nil {
-			return err
-		}
 		l.state.Started = time.Now()
-		return errors.Join(l.dir.WriteConfig(l.Settings), l.save())
-	}
-	if l.dir, err = run.OpenExisting(out, l.space()); err != nil {
+		l.dir, err = run.Create(out, l.space())
 		return err
 	}
-	if err := l.state.read(filepath.Join(out, stateFile)); err != nil {
-		return err
-	}
-	written := l.state
-	return l.dir.Truncate(func(stage string, step int) bool { return written.covers(stage, step) })
+	l.dir, err = run.OpenExisting(out, l.space())
+	return err
 }
 
-// space is what a run leaves on disk at most: three checkpoints with optimiser
-// state, and the episodes.
+// space is what a run leaves on disk at most: the checkpoints at the ends of
+// stages, the last one and the one being written, each with two moments, and the
+// episodes. How large a checkpoint is, is only known once the model is.
 func (l *lab) space() int64 {
-	params := int64(l.Model.Layers*l.Model.Width*l.Model.Width*12 + l.Model.Vocab*l.Model.Width)
-	episodes := int64(l.RL.Steps*l.RL.Batch*l.RL.Group) * 8 << 10
-	return 4*params*12 + episodes + 64<<20
+	const episode = 16 << 10
+	played := l.RL.Steps*l.RL.Batch*l.RL.Group*(1+len(l.With)) + 10*(l.Eval.Tasks+l.Eval.Held)
+	need := int64(played)*episode + 16<<20
+	if l.engine == nil {
+		return need
+	}
+	total, trained := l.engine.Params()
+	checkpoints := 3 + len(l.With)
+	for _, steps := range []int{l.Base.Steps, l.SFT.Steps, l.RL.Steps} {
+		if steps > 0 {
+			checkpoints++
+		}
+	}
+	return need + int64(checkpoints)*12*int64(trained) + 6*int64(total)
 }
 
 // prepare opens the model as it was left.
 func (l *lab) prepare(resume bool) error {
+	l.progress.Printf("run folder: %s", l.dir.Path)
+	for _, note := range l.material.notes {
+		l.progress.Printf("%s", note)
+	}
+	if err := l.begin(resume); err != nil {
+		return err
+	}
 	l.progress.Stage("model", 0, 0)
 	if err := l.model(); err != nil {
 		return err
 	}
 	l.dir.Text = l.renderer.Text
-	if resume && l.state.Checkpoint != "" {
-		path := filepath.Join(l.dir.Path, l.state.Checkpoint)
-		if err := l.engine.Load(context.Background(), path); err != nil {
-			return fmt.Errorf("resume: %w", err)
-		}
+	if err := l.dir.Room(l.space()); err != nil || l.state.Checkpoint == "" {
+		return err
 	}
-	return nil
+	return l.restore(l.state.Checkpoint)
+}
+
+// begin writes the settings, or puts the folder of a run to resume back to what
+// its last checkpoint knows of.
+func (l *lab) begin(resume bool) error {
+	if !resume {
+		return errors.Join(l.dir.WriteConfig(l.Settings), l.save())
+	}
+	return l.rewind()
+}
+
+// rewind forgets what was written after the last checkpoint.
+func (l *lab) rewind() error {
+	if err := l.state.read(filepath.Join(l.dir.Path, stateFile)); err != nil {
+		return err
+	}
+	if err := l.sweep(); err != nil {
+		return err
+	}
+	return l.dir.Truncate(l.state.covers)
+}
+
+// restore makes a checkpoint of this run the engine's state.
+func (l *lab) restore(checkpoint string) error {
+	return l.engine.Load(context.Background(), filepath.Join(l.dir.Path, checkpoint))
 }
 
 // leg is one part of a run; it is skipped where an earlier process finished it.
@@ -126,9 +164,9 @@ func (l *lab) legs(ctx context.Context) error {
 		{"test rehearsed", l.test("rehearsed"), s.Eval.Tasks > 0 && s.RL.Steps > 0},
 		{"test " + testTimeName(s.Eval.Rehearse), l.testTime, s.Eval.Rehearse > 0 && s.Eval.Tasks > 0},
 		{WithSFTMore, l.sftMore, slices.Contains(s.With, WithSFTMore)},
-		{"test " + WithSFTMore, l.test(WithSFTMore), slices.Contains(s.With, WithSFTMore)},
+		{"test " + WithSFTMore, l.test(WithSFTMore), s.Eval.Tasks > 0 && slices.Contains(s.With, WithSFTMore)},
 		{WithReal, l.real, slices.Contains(s.With, WithReal)},
-		{"test " + WithReal, l.test(WithReal), slices.Contains(s.With, WithReal)},
+		{"test " + WithReal, l.test(WithReal), s.Eval.Tasks > 0 && slices.Contains(s.With, WithReal)},
 	} {
 		if !leg.on || slices.Contains(l.state.Done, leg.name) {
 			continue
@@ -141,93 +179,6 @@ func (l *lab) legs(ctx context.Context) error {
 		}
 	}
 	return l.report()
-}
-
-// finish notes that a leg is done, and saves what comes after it starts from.
-func (l *lab) finish(name string) error {
-	l.state.Done = append(l.state.Done, name)
-	l.state.Step = 0
-	return l.save()
-}
-
-// interrupted reports whether the run was asked to stop.
-func (l *lab) interrupted() bool {
-	select {
-	case <-l.stop:
-		return true
-	default:
-		return false
-	}
-}
-
-// keep is the After of a stage: it saves when due, at the end, and when the run
-// is asked to stop.
-func (l *lab) keep(stage string, steps int) func(ctx context.Context, step int) error {
-	return func(ctx context.Context, step int) error {
-		stop := l.interrupted()
-		last := step == steps-1
-		if !stop && !last && (l.Eval.Save == 0 || (step+1)%l.Eval.Save != 0) {
-			return nil
-		}
-		name := fmt.Sprintf("%s-%d", stage, step+1)
-		if last {
-			name = stage
-		}
-		if err := l.checkpoint(ctx, name); err != nil {
-			return err
-		}
-		l.state.Stage, l.state.Step = stage, step+1
-		if err := l.save(); err != nil {
-			return err
-		}
-		if stop && !last {
-			return ErrInterrupted
-		}
-		return nil
-	}
-}
-
-// checkpoint saves the engine and drops the last checkpoint that was not the end
-// of a stage.
-func (l *lab) checkpoint(ctx context.Context, name string) error {
-	old := l.state.Checkpoint
-	path := filepath.Join(run.Checkpoints, name)
-	if err := l.engine.Save(ctx, filepath.Join(l.dir.Path, path)); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
-	}
-	l.state.Checkpoint = path
-	if old == "" || old == path || slices.Contains(ends, filepath.Base(old)) {
-		return nil
-	}
-	l.state.stale = append(l.state.stale, filepath.Join(l.dir.Path, old))
-	return nil
-}
-
-// ends are the names of the checkpoints at the end of stages.
-var ends = []string{"base", "sft", "rl", WithSFTMore, WithReal}
-
-// save writes the state; only then checkpoints that it no longer names may go.
-func (l *lab) save() error {
-	l.state.Seconds += time.Since(l.began).Seconds()
-	l.began = time.Now()
-	if err := l.state.write(filepath.Join(l.dir.Path, stateFile)); err != nil {
-		return err
-	}
-	for _, old := range l.state.stale {
-		if err := os.RemoveAll(old); err != nil {
-			return fmt.Errorf("drop old checkpoint: %w", err)
-		}
-	}
-	l.state.stale = nil
-	return nil
-}
-
-// from returns the first step of a stage: where it was left, or 0.
-func (l *lab) from(stage string) int {
-	if l.state.Stage == stage && !slices.Contains(l.state.Done, stage) {
-		return l.state.Step
-	}
-	return 0
 }
 
 // log writes a stage's steps into the run folder and shows the last of each.

@@ -2,21 +2,18 @@ package recipe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
-
-	"golang.org/x/sync/errgroup"
+	"slices"
 
 	"envace/engine"
 	"envace/internal/run"
 	"envace/judge"
-	"envace/rehearse"
 	"envace/render"
 	"envace/rollout"
 	"envace/task"
 	"envace/train"
-	"envace/workbench"
 )
 
 func (l *lab) options() render.Options { return render.Options{} }
@@ -90,71 +87,102 @@ func (l *lab) critic(teacher train.Teacher) func(task.Task) ([]train.Example, er
 	return func(t task.Task) ([]train.Example, error) { return l.lessons(teacher, t) }
 }
 
-// rehearsal is the paper: RL in imagined worlds.
+// rehearsal is the paper: RL in imagined worlds. Where nothing was trained before,
+// it keeps what it starts from, if that will be needed again.
 func (l *lab) rehearsal(ctx context.Context) error {
+	if l.state.Checkpoint == "" && (l.RL.KL > 0 || slices.Contains(l.With, WithReal)) {
+		if err := l.checkpoint(ctx, start); err != nil {
+			return err
+		}
+		if err := l.save(); err != nil {
+			return err
+		}
+	}
 	return l.reinforce(ctx, "rl", l.imagined)
 }
 
 // real is the same RL with real tools, from the same SFT checkpoint.
 func (l *lab) real(ctx context.Context) error {
-	if err := l.back(ctx, WithReal); err != nil {
+	if err := l.back(WithReal); err != nil {
 		return err
 	}
 	return l.reinforce(ctx, WithReal, realWorlds)
 }
 
 func (l *lab) reinforce(ctx context.Context, stage string, worlds func(rollout.Policy) rollout.Worlds) error {
-	keep := l.keep(stage, l.RL.Steps)
 	rl := train.RL{
 		Trainer: l.engine, Renderer: l.renderer, Options: l.options(), Stage: stage,
 		Params: l.policy(nil, l.RL.Temperature).Params, World: worlds, Judge: judge.Checks{}, Limits: l.limits(),
 		Tasks: l.order(), Steps: l.RL.Steps, Start: l.from(stage), Batch: l.RL.Batch, Group: l.RL.Group, Minibatch: l.RL.Minibatch,
 		Credit: l.RL.credit(), Loss: l.RL.loss(), Adam: l.RL.schedule(),
-		Seed: rollout.Seed(l.Seed, rollout.SeedOf(stage)), Log: log{l: l, split: "rl"},
-		After: func(ctx context.Context, step int) error {
-			if err := l.measure(ctx, stage, step+1); err != nil {
-				return err
-			}
-			return keep(ctx, step)
-		},
+		Seed: rollout.Seed(l.Seed, rollout.SeedOf(stage)), Log: log{l: l, split: "rl"}, After: l.measured(stage),
 	}
 	if l.RL.KL > 0 {
-		reference, err := l.reference(ctx)
+		reference, err := l.reference(ctx, stage)
 		if err != nil {
 			return err
 		}
 		rl.Reference = reference
 	}
-	if rl.Start == 0 {
-		if err := l.measure(ctx, stage, 0); err != nil {
-			return err
-		}
+	if err := l.catchUp(ctx, stage, rl.Start); err != nil {
+		return err
 	}
 	l.progress.Stage(stage, rl.Start, rl.Steps)
 	return rl.Run(ctx)
 }
 
-// reference pins the policy that RL started from.
-func (l *lab) reference(ctx context.Context) (engine.Sampler, error) {
-	if l.from("rl") == 0 {
-		return l.engine.Pin(ctx)
+// measured is keep for RL, after the measurement that may be due. One that is
+// stopped does not keep the step from being saved: the resumed run catches up.
+func (l *lab) measured(stage string) func(ctx context.Context, step int) error {
+	keep := l.keep(stage, l.RL.Steps)
+	return func(ctx context.Context, step int) error {
+		if err := l.measure(ctx, stage, step+1); err != nil && !errors.Is(err, ErrInterrupted) {
+			return err
+		}
+		return keep(ctx, step)
 	}
-	return nil, fmt.Errorf("resume: a run with a KL term cannot go on inside RL, because its reference policy is not kept")
 }
 
-// back loads the SFT checkpoint, unless the stage is already under way.
-func (l *lab) back(ctx context.Context, stage string) error {
+// catchUp makes the measurement that is due before a step, unless it lies in the
+// folder.
+func (l *lab) catchUp(ctx context.Context, stage string, step int) error {
+	points, err := run.ReadMetrics(l.dir.Path)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(points, func(p run.Point) bool { return p.Stage == stage+curveSuffix && p.Step == step }) {
+		return nil
+	}
+	return l.measure(ctx, stage, step)
+}
+
+// reference pins the policy that RL started from. A stage under way takes it from
+// its checkpoint, and then goes back to where it was.
+func (l *lab) reference(ctx context.Context, stage string) (engine.Sampler, error) {
+	if l.from(stage) == 0 {
+		return l.engine.Pin(ctx)
+	}
+	if err := l.restore(filepath.Join(run.Checkpoints, l.origin())); err != nil {
+		return nil, fmt.Errorf("reference policy: %w", err)
+	}
+	reference, err := l.engine.Pin(ctx)
+	return reference, errors.Join(err, l.restore(l.state.Checkpoint))
+}
+
+// back loads the checkpoint that RL started from, unless the stage is already
+// under way.
+func (l *lab) back(stage string) error {
 	if l.from(stage) > 0 {
 		return nil
 	}
-	return l.engine.Load(ctx, filepath.Join(l.dir.Path, run.Checkpoints, "sft"))
+	return l.restore(filepath.Join(run.Checkpoints, l.origin()))
 }
 
 // sftMore goes on with SFT from its checkpoint for as much compute as RL took. A
 // token forward costs 2 operations a parameter, forward and backward 6; RL computes
 // its tokens once more forward, to sample them.
 func (l *lab) sftMore(ctx context.Context) error {
-	if err := l.back(ctx, WithSFTMore); err != nil {
+	if err := l.back(WithSFTMore); err != nil {
 		return err
 	}
 	if l.state.Steps == 0 {
@@ -179,34 +207,4 @@ func spent(points []run.Point, stage string) float64 {
 		}
 	}
 	return sum
-}
-
-// rehearseAll plays tasks with private rehearsal, all at once.
-func (l *lab) rehearseAll(ctx context.Context, r rehearse.Rehearser, greedy rollout.Policy, tasks []task.Task) ([]*rollout.Episode, error) {
-	eps := make([]*rollout.Episode, len(tasks))
-	g, ctx := errgroup.WithContext(ctx)
-	for i, t := range tasks {
-		g.Go(func() error {
-			world, err := workbench.Worlds{}.Open(ctx, t, 0)
-			if err != nil {
-				return err
-			}
-			seed := rollout.Seed(l.Seed, rollout.SeedOf(t.ID))
-			game := rollout.Game{Policy: greedy, World: world, Judge: judge.Checks{}, Limits: l.limits(), Step: -1, Seed: seed}
-			eps[i], _, err = r.Play(ctx, t, game)
-			return err
-		})
-	}
-	return eps, g.Wait()
-}
-
-// field returns the value of the first line "name : value".
-func field(text, name string) string {
-	for line := range strings.Lines(text) {
-		key, value, ok := strings.Cut(line, ":")
-		if ok && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

@@ -2,8 +2,10 @@ package recipe
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -44,8 +46,13 @@ type score struct {
 	Fidelity rollout.Fidelity `json:"fidelity"`
 }
 
+// read reads a state; a run that was killed before it wrote one is at its start.
 func (s *state) read(path string) error {
 	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.Started = time.Now()
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
