@@ -183,6 +183,9 @@ func (l *lab) babbling(n int) func(step int) ([]engine.Datum, error) {
 func (l *lab) copying(stage string, n int, share float64) func(step int) ([]engine.Datum, error) {
 	words := l.wordTokens()
 	return func(step int) ([]engine.Datum, error) {
+		if len(words) == 0 {
+			return nil, fmt.Errorf("no word of the workbench is one token of this model, so there is nothing to copy: want %s.copy of 0", stage)
+		}
 		r := rand.New(rand.NewPCG(rollout.Seed(l.Seed, rollout.SeedOf(stage)), uint64(step)))
 		data := make([]engine.Datum, n)
 		for i := range data {

@@ -39,7 +39,29 @@ func (l *lab) load() (err error) {
 	} else {
 		l.material, err = l.workbench()
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return l.enough()
+}
+
+// enough refuses to start a stage that no task is left for.
+func (l *lab) enough() error {
+	for _, stage := range []struct {
+		name  string
+		steps int
+		tasks []task.Task
+		asked int
+	}{{"sft", l.SFT.Steps, l.material.sft, l.Data.SFT}, {"rl", l.RL.Steps, l.material.rl, l.Data.RL}} {
+		switch {
+		case stage.steps == 0 || len(stage.tasks) > 0:
+		case l.Data.Path != "":
+			return fmt.Errorf("%s: no dialogue is left to train on: lower data.held, which is %g", l.Data.Path, l.Data.Held)
+		default:
+			return fmt.Errorf("setting data.%s is %d: want at least 1, or %s.steps of 0", stage.name, stage.asked, stage.name)
+		}
+	}
+	return nil
 }
 
 // workbench deals out tasks of the workbench: the training domains for SFT, RL
@@ -118,6 +140,9 @@ func (l *lab) dialogues() (material, error) {
 	m.sft, m.rl = some(learn, l.Data.SFT), some(learn, l.Data.RL)
 	m.curve = some(held, l.Eval.Curve)
 	m.tests = []test{{SplitID, run.Rehearsal, some(held, l.Eval.Tasks)}}
+	if len(held) == 0 {
+		m.notes = append(m.notes, fmt.Sprintf("No dialogue is held out (data.held is %g): nothing is measured.", l.Data.Held))
+	}
 	if l.Data.FewShot == rollout.FewShotAll {
 		m.notes = append(m.notes, "REHEARSE was shown the recorded results of all user turns, later ones too: an imagined result may hold what the dialogue had yet to reveal.")
 	}

@@ -150,26 +150,6 @@ func decode(text string, s *Settings) error {
 	return nil
 }
 
-// Check refuses settings that contradict each other.
-func (s Settings) Check() error {
-	switch {
-	case s.RL.Steps > 0 && (s.RL.Batch < 1 || s.RL.Group < 1):
-		return fmt.Errorf("rl.batch and rl.group must be at least 1 (are %d and %d)", s.RL.Batch, s.RL.Group)
-	case s.SFT.Steps > 0 && s.SFT.Batch < 1:
-		return fmt.Errorf("sft.batch must be at least 1 (is %d)", s.SFT.Batch)
-	case s.Data.FewShot != rollout.FewShotNone && s.Data.FewShot != rollout.FewShotPast && s.Data.FewShot != rollout.FewShotAll:
-		return fmt.Errorf("few-shot %q: want none, past or all", s.Data.FewShot)
-	case s.RL.KL > 0 && s.RL.KLKind != "k1" && s.RL.KLKind != "k2" && s.RL.KLKind != "k3":
-		return fmt.Errorf("rl.kl_kind %q: want k1, k2 or k3", s.RL.KLKind)
-	}
-	for _, w := range s.With {
-		if w != WithSFTMore && w != WithReal {
-			return fmt.Errorf("--with %q: want %s or %s", w, WithSFTMore, WithReal)
-		}
-	}
-	return nil
-}
-
 // The baselines of --with.
 const (
 	WithSFTMore = "sft-more" // SFT continued for as much compute as RL took

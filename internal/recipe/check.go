@@ -1,0 +1,141 @@
+package recipe
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"envace/internal/kernel"
+	"envace/rollout"
+)
+
+// Check refuses settings that mean nothing, alone or together, and an instruction
+// set that this processor lacks: all that can be known before anything is read.
+func (s Settings) Check() error {
+	for _, b := range s.bounds() {
+		if err := b.check(); err != nil {
+			return err
+		}
+	}
+	for _, check := range []func() error{s.checkStages, s.checkChoices, s.checkTogether} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	_, err := kernel.Select()
+	return err
+}
+
+// bound is what a number may be: from least to most, which is only reached where
+// upTo is set.
+type bound struct {
+	name        string
+	value       float64
+	least, most float64
+	upTo        bool
+}
+
+func (b bound) check() error {
+	if b.value >= b.least && (b.value < b.most || b.upTo && b.value == b.most) {
+		return nil
+	}
+	want := fmt.Sprintf("a number from %g", b.least)
+	switch {
+	case b.upTo:
+		want = fmt.Sprintf("%g to %g", b.least, b.most)
+	case !math.IsInf(b.most, 0):
+		want = fmt.Sprintf("%g to below %g", b.least, b.most)
+	}
+	return fmt.Errorf("setting %s is %g: want %s", b.name, b.value, want)
+}
+
+func from[T int | float64](name string, value T, least float64) bound {
+	return bound{name: name, value: float64(value), least: least, most: math.Inf(1)}
+}
+
+func share(name string, value float64) bound {
+	return bound{name: name, value: value, most: 1, upTo: true}
+}
+
+func (s Settings) bounds() []bound {
+	list := []bound{
+		{name: "threads", value: float64(s.Threads), most: 1024, upTo: true},
+		from("model.lora", s.Model.LoRA, 0), from("model.alpha", s.Model.Alpha, 0), from("model.deviation", s.Model.Deviation, 0),
+		from("data.sft", s.Data.SFT, 0), from("data.rl", s.Data.RL, 0),
+		from("data.turns", s.Data.Turns, 0), from("data.tokens", s.Data.Tokens, 0), share("data.held", s.Data.Held),
+		from("rl.minibatch", s.RL.Minibatch, 0), from("rl.temperature", s.RL.Temperature, 0),
+		from("rl.max_tokens", s.RL.MaxTokens, 0), from("rl.messages", s.RL.Messages, 0), share("rl.rehearse", s.RL.Rehearse),
+		share("rl.clip_low", s.RL.ClipLow), from("rl.clip_high", s.RL.ClipHigh, 0), from("rl.dual_clip", s.RL.DualClip, 0), from("rl.kl", s.RL.KL, 0),
+		from("eval.every", s.Eval.Every, 0), from("eval.curve", s.Eval.Curve, 0), from("eval.tasks", s.Eval.Tasks, 0),
+		from("eval.held", s.Eval.Held, 0), from("eval.rehearse", s.Eval.Rehearse, 0), from("eval.save", s.Eval.Save, 0),
+	}
+	if s.RL.Steps > 0 {
+		list = append(list, from("rl.group", s.RL.Group, 1))
+	}
+	for _, stage := range s.stages() {
+		list = append(list, stage.bounds(stage.name)...)
+	}
+	return list
+}
+
+type namedStage struct {
+	name string
+	Stage
+}
+
+func (s Settings) stages() []namedStage {
+	return []namedStage{{"base", s.Base}, {"sft", s.SFT}, {"rl", s.RL.Stage}}
+}
+
+func (s Stage) bounds(name string) []bound {
+	list := []bound{
+		from(name+".steps", s.Steps, 0), from(name+".copy", s.Copy, 0), from(name+".copy_only", s.CopyOnly, 0),
+		from(name+".lr", s.LR, 0), share(name+".final", s.Final), from(name+".warmup", s.Warmup, 0),
+		{name: name + ".beta2", value: s.Beta2, most: 1}, from(name+".decay", s.Decay, 0), from(name+".clip", s.Clip, 0),
+	}
+	if s.Steps > 0 {
+		list = append(list, from(name+".batch", s.Batch, 1))
+	}
+	return list
+}
+
+func (s Settings) checkStages() error {
+	for _, stage := range s.stages() {
+		if stage.Steps > 0 && stage.Copy > stage.Batch {
+			return fmt.Errorf("setting %s.copy is %d: want at most %s.batch, which is %d", stage.name, stage.Copy, stage.name, stage.Batch)
+		}
+	}
+	return nil
+}
+
+func (s Settings) checkChoices() error {
+	fewShot := []rollout.FewShot{rollout.FewShotNone, rollout.FewShotPast, rollout.FewShotAll}
+	if !slices.Contains(fewShot, s.Data.FewShot) {
+		return fmt.Errorf("few-shot %q (setting data.few_shot): want none, past or all", s.Data.FewShot)
+	}
+	if s.RL.KL > 0 && !slices.Contains([]string{"k1", "k2", "k3"}, s.RL.KLKind) {
+		return fmt.Errorf("setting rl.kl_kind is %q: want k1, k2 or k3", s.RL.KLKind)
+	}
+	for _, w := range s.With {
+		if w != WithSFTMore && w != WithReal {
+			return fmt.Errorf("baseline %q of --with: want %s or %s", w, WithSFTMore, WithReal)
+		}
+	}
+	return nil
+}
+
+func (s Settings) checkTogether() error {
+	switch {
+	case s.Data.Checklists != "" && s.Data.Path == "":
+		return fmt.Errorf("checklists %s are given without dialogues: give --data too", s.Data.Checklists)
+	case s.Base.Steps > 0 && s.Model.LoRA > 0:
+		return fmt.Errorf("setting base.steps is %d: a base is trained whole, not by an adapter of rank %d", s.Base.Steps, s.Model.LoRA)
+	case s.RL.Steps == 0 && len(s.With) > 0:
+		return fmt.Errorf("baseline %s of --with is compared with rehearsal RL: want rl.steps of at least 1", s.With[0])
+	case s.SFT.Steps == 0 && slices.Contains(s.With, WithSFTMore):
+		return fmt.Errorf("baseline %s of --with goes on with SFT: want sft.steps of at least 1", WithSFTMore)
+	case s.Data.Path != "" && slices.Contains(s.With, WithReal):
+		return fmt.Errorf("baseline %s of --with plays with real tools, which recorded dialogues (--data) do not have", WithReal)
+	}
+	return nil
+}
