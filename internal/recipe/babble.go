@@ -39,9 +39,10 @@ func (b babbler) task(seed uint64) task.Task {
 	b.Rand = rand.New(rand.NewPCG(seed, 0x62616262))
 	noun := b.word()
 	t := task.Task{ID: fmt.Sprintf("babble-%d", seed), System: b.filler(3, 12)}
-	say := []func(string) ([]chat.Function, task.Turn){b.read, b.act, b.pick, b.less, b.branch}[b.IntN(5)]
-	tools, turn := say(noun)
-	for range 1 + b.IntN(3) {
+	kinds := []func(string) ([]chat.Function, task.Turn){
+		b.read, b.read, b.act, b.act, b.pick, b.pick, b.less, b.branch, b.branch, b.mend, b.seek, b.compare, b.refused, b.beyond}
+	tools, turn := kinds[b.IntN(len(kinds))](noun)
+	for range 1 + b.IntN(4) {
 		tools = append(tools, b.tool(b.word()+"_"+b.word(), b.word()))
 	}
 	b.Shuffle(len(tools), func(i, j int) { tools[i], tools[j] = tools[j], tools[i] })
@@ -68,10 +69,15 @@ func (b babbler) value() any {
 
 func (b babbler) number() int { return 2 + b.IntN(97) }
 
+// common words stand between those that matter in most texts.
+var common = strings.Fields("the of please tell me is it what find my say i and for a to then")
+
 func (b babbler) filler(least, most int) string {
 	words := make([]string, least+b.IntN(most-least+1))
 	for i := range words {
-		words[i] = b.word()
+		if words[i] = common[b.IntN(len(common))]; b.IntN(3) == 0 {
+			words[i] = b.word()
+		}
 	}
 	return strings.Join(words, " ")
 }
@@ -216,4 +222,64 @@ func (b babbler) branch(noun string) ([]chat.Function, task.Turn) {
 		s = s.say("the %v of %v is %v.", other, name, value)
 	}
 	return tools, task.Turn{User: strings.TrimSpace(text) + ".", Reference: s}
+}
+
+// mend: the tool knows a name that is similar.
+func (b babbler) mend(noun string) ([]chat.Function, task.Turn) {
+	name, key, value := b.name(), b.word(), b.value()
+	first, _, _ := strings.Cut(name, "-")
+	similar := first + "-" + b.second[b.IntN(len(b.second))]
+	fault := object(pair{"error", "no " + noun + " " + name}, pair{"similar", similar})
+	s := script{}.call("get_"+noun, fault, pair{noun, name}).
+		call("get_"+noun, b.object(2, pair{key, value}), pair{noun, similar}).
+		say("the %v of %v is %v.", key, similar, value)
+	return []chat.Function{b.tool("get_"+noun, noun)}, task.Turn{User: b.text(key, noun+" "+name), Reference: s}
+}
+
+// seek: the name is wrong, and the error names the tool that helps.
+func (b babbler) seek(noun string) ([]chat.Function, task.Turn) {
+	wrong, name, owner, person, key := b.name(), b.name(), b.word(), b.word(), b.word()
+	value := b.value()
+	get, find := "get_"+noun, "find_"+noun+"s"
+	fault := object(pair{"error", "no " + noun + " " + wrong + ", use " + find})
+	s := script{}.call(get, fault, pair{noun, wrong}).
+		call(find, `{"`+noun+`s":[`+object(pair{noun, name}, pair{b.word(), b.number()})+"]}", pair{owner, person}).
+		call(get, b.object(2, pair{key, value}), pair{noun, name}).
+		say("the %v of %v is %v.", key, name, value)
+	tools := []chat.Function{b.tool(get, noun), b.tool(find, owner)}
+	return tools, task.Turn{User: b.text(key, noun+" "+wrong, owner+" "+person), Reference: s}
+}
+
+// compare: two entities are read, and one is named.
+func (b babbler) compare(noun string) ([]chat.Function, task.Turn) {
+	names := [2]string{b.name(), b.name()}
+	number, get := b.word(), "get_"+noun
+	values := [2]int{b.number(), b.number()}
+	word, best := "lower", 0
+	if values[1] < values[0] {
+		best = 1
+	}
+	if b.IntN(2) == 0 {
+		word, best = "higher", 1-best
+	}
+	s := script{}
+	for i, name := range names {
+		s = s.call(get, b.object(1, pair{number, values[i]}), pair{noun, name})
+	}
+	user := fmt.Sprintf("%s %s %s %s and %s.", b.filler(0, 2), word, number, names[0], names[1])
+	return []chat.Function{b.tool(get, noun)}, task.Turn{User: strings.TrimSpace(user), Reference: s.say("%s is %s.", names[best], word)}
+}
+
+// refused: the tool says what is in the way.
+func (b babbler) refused(noun string) ([]chat.Function, task.Turn) {
+	verb, name, key, fact := b.word(), b.name(), b.word(), b.word()
+	tool := verb + "_" + noun
+	s := script{}.call(tool, object(pair{"error", noun + " " + name + " is " + fact}, pair{key, fact}), pair{noun, name})
+	return []chat.Function{b.tool(tool, noun)}, task.Turn{User: b.text(verb, noun+" "+name), Reference: s.say("sorry, %s is %s.", name, fact)}
+}
+
+// beyond: no tool does what the user wants.
+func (b babbler) beyond(noun string) ([]chat.Function, task.Turn) {
+	tools := []chat.Function{b.tool(b.word()+"_"+noun, noun)}
+	return tools, task.Turn{User: b.text(b.word(), b.word(), b.name()), Reference: script{}.say("sorry, i cannot do that.")}
 }

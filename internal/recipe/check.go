@@ -39,7 +39,7 @@ func (b bound) check() error {
 	if b.value >= b.least && (b.value < b.most || b.upTo && b.value == b.most) {
 		return nil
 	}
-	want := fmt.Sprintf("a number from %g", b.least)
+	want := fmt.Sprintf("%g or more", b.least)
 	switch {
 	case b.upTo:
 		want = fmt.Sprintf("%g to %g", b.least, b.most)

@@ -102,7 +102,6 @@ func (l *lab) space() int64 {
 
 // prepare opens the model as it was left.
 func (l *lab) prepare(resume bool) error {
-	l.progress.Printf("run folder: %s", l.dir.Path)
 	for _, note := range l.material.notes {
 		l.progress.Printf("%s", note)
 	}
@@ -114,8 +113,12 @@ func (l *lab) prepare(resume bool) error {
 		return err
 	}
 	l.dir.Text = l.renderer.Text
-	if err := l.dir.Room(l.space()); err != nil || l.state.Checkpoint == "" {
+	if err := l.dir.Room(l.space()); err != nil {
 		return err
+	}
+	l.progress.Printf("run folder: %s", l.dir.Path)
+	if l.state.Checkpoint == "" {
+		return nil
 	}
 	return l.restore(l.state.Checkpoint)
 }

@@ -4,6 +4,7 @@
 package recipe
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -129,11 +130,15 @@ func (s *Settings) Set(override string) error {
 	if !ok {
 		return fmt.Errorf("setting %q: want name=value, such as rl.steps=10", override)
 	}
-	err := decode(key+" = "+value, s)
-	if err != nil {
-		if decode(key+" = "+fmt.Sprintf("%q", value), s) == nil {
-			return nil
-		}
+	if decode(key+" = "+value, s) == nil {
+		return nil
+	}
+	err := decode(key+" = "+fmt.Sprintf("%q", value), s)
+	var parse toml.ParseError
+	switch {
+	case errors.As(err, &parse): // there is but one line
+		return fmt.Errorf("setting %q: %s", override, parse.Message)
+	case err != nil:
 		return fmt.Errorf("setting %q: %w", override, err)
 	}
 	return nil
