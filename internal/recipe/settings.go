@@ -4,7 +4,6 @@
 package recipe
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -133,12 +132,7 @@ func (s *Settings) Set(override string) error {
 	if decode(key+" = "+value, s) == nil {
 		return nil
 	}
-	err := decode(key+" = "+fmt.Sprintf("%q", value), s)
-	var parse toml.ParseError
-	switch {
-	case errors.As(err, &parse): // there is but one line
-		return fmt.Errorf("setting %q: %s", override, parse.Message)
-	case err != nil:
+	if err := decode(key+" = "+fmt.Sprintf("%q", value), s); err != nil {
 		return fmt.Errorf("setting %q: %w", override, err)
 	}
 	return nil
