@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"fmt"
 
 	"envace/engine"
 	"envace/render"
@@ -15,6 +16,7 @@ type Policy struct {
 	Params   engine.Params          // of every role but those in Roles; Seed and Stop are set for each turn
 	Roles    map[Role]engine.Params // where a role samples otherwise
 	Options  render.Options
+	Window   int // most tokens of a prompt with its answer; 0: what the model can hold
 }
 
 // Speak samples one message after prompt. Its draws depend on seed alone.
@@ -22,6 +24,15 @@ func (p Policy) Speak(ctx context.Context, role Role, prompt []int, seed uint64)
 	params, ok := p.Roles[role]
 	if !ok {
 		params = p.Params
+	}
+	if p.Window > 0 {
+		room := p.Window - len(prompt)
+		if room < 1 {
+			return nil, fmt.Errorf("prompt of %d tokens, rows of at most %d: %w", len(prompt), p.Window, engine.ErrWindow)
+		}
+		if params.MaxTokens == 0 || params.MaxTokens > room {
+			params.MaxTokens = room
+		}
 	}
 	params.Seed = seed
 	params.Stop = p.Renderer.Stop()

@@ -67,7 +67,7 @@ const rehearseRules = `You stand in for the tools of another assistant. Each tim
 Work through these steps in order:
 1. If the call is not a JSON object with a name and arguments, return an error with code INVALID_TOOL_CALL_FORMAT.
 2. If the name is not one of the tools below, return an error with code TOOL_NOT_AVAILABLE.
-3. If the arguments do not fit the tool's schema (a required field missing, a wrong type, a value outside an enum), return an error with code INVALID_PARAMETERS and say which.
+3. If the arguments do not fit the schema that is given with the call (a required field missing, a wrong type, a value outside an enum), return an error with code INVALID_PARAMETERS and say which.
 4. Otherwise return the result. If the same call stands among the recorded calls, return its recorded result, unless the dialogue has changed what it depends on. If a similar one does, keep its shape. If none does, make up a result that fits the schema, the recorded facts and the dialogue; a call that the facts do not allow gets the error that the tool would give.
 
 Write the result as one non-empty JSON object or one array between <execution_result> and </execution_result>. Write nothing else: no comment, no explanation, no mention of the records. Errors have the form {"error": {"code": "…", "message": "…"}}.`
@@ -77,10 +77,11 @@ func fullSystem(tools []chat.Function) string {
 	b.WriteString(rehearseRules)
 	b.WriteString("\n\n# Tools\n")
 	for _, f := range tools {
-		if schema, err := chat.Marshal(f); err == nil {
-			b.Write(schema)
-			b.WriteByte('\n')
+		kind := "reads"
+		if f.Write {
+			kind = "changes the world"
 		}
+		fmt.Fprintf(&b, "%s (%s): %s\n", f.Name, kind, f.Description)
 	}
 	return b.String()
 }
@@ -97,6 +98,9 @@ func (v View) full() string {
 	b.WriteString("\n# Dialogue\n")
 	for _, e := range v.Entries {
 		writeEntry(&b, e)
+	}
+	if f, ok := v.Task.Tool(v.Call.Name); ok {
+		fmt.Fprintf(&b, "\n# Schema of its arguments\n%s\n", f.Parameters)
 	}
 	fmt.Fprintf(&b, "\n# Call to answer\n<tool_call>\n{\"name\": %q, \"arguments\": %s}\n</tool_call>", v.Call.Name, v.Call.Arguments)
 	return b.String()

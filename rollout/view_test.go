@@ -160,7 +160,7 @@ func TestViewTellsTheContract(t *testing.T) {
 	if len(msgs) != 2 || msgs[0].Role != chat.System || msgs[1].Role != chat.User {
 		t.Fatalf("messages %v", msgs)
 	}
-	for _, want := range []string{"INVALID_TOOL_CALL_FORMAT", "TOOL_NOT_AVAILABLE", "INVALID_PARAMETERS", "<execution_result>", `"name":"add"`, `"minimum":1`, `"x-write":true`} {
+	for _, want := range []string{"INVALID_TOOL_CALL_FORMAT", "TOOL_NOT_AVAILABLE", "INVALID_PARAMETERS", "<execution_result>", "\nlist (reads): ", "\nadd (changes the world): "} {
 		if !strings.Contains(msgs[0].Content, want) {
 			t.Errorf("the system message lacks %s", want)
 		}
@@ -170,6 +170,10 @@ func TestViewTellsTheContract(t *testing.T) {
 	}
 	if !strings.Contains(msgs[1].Content, "unavailable") || !strings.HasSuffix(msgs[1].Content, "<tool_call>\n{\"name\": \"list\", \"arguments\": {}}\n</tool_call>") {
 		t.Errorf("the user message is\n%s", msgs[1].Content)
+	}
+	v.Call.Name = "add"
+	if got := v.Messages()[1].Content; !strings.Contains(got, `"minimum":1`) {
+		t.Errorf("the schema of the call is not shown in\n%s", got)
 	}
 	v.Brief = true
 	if got := v.Messages()[0].Content; got != "be the tools: list add" {
