@@ -66,7 +66,7 @@ type Loss struct {
 type Result struct {
 	Loss           float64     // Σ weight × (objective + β·KL)
 	KL             float64     // Σ weight × KL (without β)
-	ClipFraction   float64     // Σ weight of the positions whose gradient the clip cut ÷ Σ weight
+	ClipFraction   float64     // Σ weight of the positions whose r lies outside [1−ClipLow, 1+ClipHigh] ÷ Σ weight
 	RatioMax       float64     // largest |r − 1| of the weighted positions
 	Logprobs       [][]float32 // log-probability of each Target under the current weights, 0 where Weight is 0
 	TokensRows     int         // Σ len(Input)

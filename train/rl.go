@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"envace/engine"
-	"envace/render"
 	"envace/rollout"
 	"envace/task"
 )
@@ -24,14 +23,12 @@ import (
 // RL trains a policy on the episodes it plays. With Rehearsal as World no tool is
 // ever called; a real world there makes it plain GRPO.
 type RL struct {
-	Trainer  engine.Trainer
-	Renderer render.Renderer
-	Options  render.Options
-	Params   engine.Params
-	World    func(rollout.Policy) rollout.Worlds // where this policy plays
-	Judge    rollout.Judge
-	Limits   rollout.Limits
-	Tasks    task.Order
+	Trainer engine.Trainer
+	Policy  rollout.Policy                      // how to speak; its Sampler is set anew for each step
+	World   func(rollout.Policy) rollout.Worlds // where this policy plays
+	Judge   rollout.Judge
+	Limits  rollout.Limits
+	Tasks   task.Order
 
 	Steps     int // last step, exclusive
 	Start     int // first step: where an interrupted run goes on
@@ -63,7 +60,8 @@ func (r *RL) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
-		policy := rollout.Policy{Renderer: r.Renderer, Sampler: sampler, Params: r.Params, Options: r.Options}
+		policy := r.Policy
+		policy.Sampler = sampler
 		eps, err := r.collect(ctx, policy, r.World(policy), step) // the same weights act and imagine
 		if err != nil {
 			return fmt.Errorf("step %d: %w", step, err)

@@ -19,7 +19,7 @@ func rehearsal(p rollout.Policy) rollout.Worlds { return rollout.Rehearsal{Polic
 // toyRL trains e on the toy for the given steps.
 func toyRL(e *table, log *lines, steps int) *RL {
 	return &RL{
-		Trainer: e, Renderer: toyRenderer{}, Params: engine.Params{Temperature: 1},
+		Trainer: e, Policy: rollout.Policy{Renderer: toyRenderer{}, Params: engine.Params{Temperature: 1}},
 		World: rehearsal, Judge: bothRight{}, Tasks: task.Order{Tasks: []task.Task{toy("a"), toy("b"), toy("c")}},
 		Steps: steps, Batch: 4, Group: 8,
 		Loss: engine.Loss{Objective: engine.PPO, ClipLow: 0.2, ClipHigh: 0.2, DualClip: 3},

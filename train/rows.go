@@ -28,7 +28,7 @@ type Credit struct {
 	// RowMean weighs every row alike, as the reference in effect does; otherwise
 	// every token of the step counts alike.
 	RowMean bool
-	// Role is the share of REHEARSE in the loss; 0 leaves both roles to the
+	// Rehearse is the share of REHEARSE in the loss; 0 leaves both roles to the
 	// common mean.
 	Rehearse float64
 }

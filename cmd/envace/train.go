@@ -11,7 +11,7 @@ import (
 
 // trainOptions is the command line of envace train.
 type trainOptions struct {
-	Recipe     string   // name of a built-in recipe
+	Recipe     string   // name of a built-in recipe; "" chooses by Data
 	Config     string   // config.json of an earlier run, instead of a recipe
 	Set        []string // key=value, over the recipe
 	Model      string   // folder or GGUF; "" is what the recipe says
@@ -60,7 +60,7 @@ on with --resume and ends with the same files.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Recipe, "recipe", "quickstart", "`name` of a built-in recipe: "+strings.Join(recipes.Names(), ", "))
+	f.StringVar(&o.Recipe, "recipe", "", "`name` of a built-in recipe: "+strings.Join(recipes.Names(), ", ")+" (default: quickstart, or dialogues with --data)")
 	f.StringVar(&o.Config, "config", "", "settings of an earlier run, instead of a recipe: the `file` config.json")
 	f.StringArrayVar(&o.Set, "set", nil, "override a setting of the recipe, such as rl.steps=20, by `key=value` (repeatable)")
 	f.StringVar(&o.Model, "model", "", "model to start from: a `folder` of Hugging Face files, or a GGUF file")

@@ -86,8 +86,14 @@ func (o trainOptions) settings() (recipe.Settings, error) {
 }
 
 func (o trainOptions) source() (recipe.Settings, error) {
-	if o.Config == "" {
+	switch {
+	case o.Config != "":
+	case o.Recipe != "":
 		return recipe.Load(o.Recipe, nil)
+	case o.Data != "":
+		return recipe.Load("dialogues", nil)
+	default:
+		return recipe.Load("quickstart", nil)
 	}
 	var s recipe.Settings
 	data, err := os.ReadFile(o.Config)

@@ -216,7 +216,7 @@ func parts(m map[string]float64) []string {
 
 // policy is the policy of a sampler, greedy or as RL samples.
 func (l *lab) policy(sampler engine.Sampler, temperature float64) rollout.Policy {
-	p := rollout.Policy{Renderer: l.renderer, Sampler: sampler, Options: l.options()}
+	p := rollout.Policy{Renderer: l.renderer, Sampler: sampler, Options: l.options(), Window: l.Data.Tokens}
 	p.Params = engine.Params{MaxTokens: l.RL.MaxTokens, Temperature: temperature}
 	return p
 }

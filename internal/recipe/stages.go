@@ -111,8 +111,7 @@ func (l *lab) real(ctx context.Context) error {
 
 func (l *lab) reinforce(ctx context.Context, stage string, worlds func(rollout.Policy) rollout.Worlds) error {
 	rl := train.RL{
-		Trainer: l.engine, Renderer: l.renderer, Options: l.options(), Stage: stage,
-		Params: l.policy(nil, l.RL.Temperature).Params, World: worlds, Judge: judge.Checks{}, Limits: l.limits(),
+		Trainer: l.engine, Policy: l.policy(nil, l.RL.Temperature), Stage: stage, World: worlds, Judge: judge.Checks{}, Limits: l.limits(),
 		Tasks: l.order(), Steps: l.RL.Steps, Start: l.from(stage), Batch: l.RL.Batch, Group: l.RL.Group, Minibatch: l.RL.Minibatch,
 		Credit: l.RL.credit(), Loss: l.RL.loss(), Adam: l.RL.schedule(),
 		Seed: rollout.Seed(l.Seed, rollout.SeedOf(stage)), Log: log{l: l, split: "rl"}, After: l.measured(stage),
