@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The words that all domains share. An entity is called by a first and a second
@@ -31,7 +32,10 @@ func Names() (first, second []string) { return slices.Clone(firstWords), slices.
 // Words returns every word that can occur in a task of this package, sorted: in
 // texts, names split at underscores and hyphens, keys and values. Digits are not
 // words.
-func Words() []string {
+func Words() []string { return slices.Clone(words()) }
+
+// words plays many tasks to find them, so they are found once.
+var words = sync.OnceValue(func() []string {
 	set := map[string]bool{}
 	note := func(text string) {
 		for _, w := range letters(text) {
@@ -45,7 +49,7 @@ func Words() []string {
 		d.words(note)
 	}
 	return slices.Sorted(maps.Keys(set))
-}
+})
 
 // words notes the words of d: all wordings of every kind, drawn or not, and what
 // tools answer, to valid calls and to others.
