@@ -26,7 +26,7 @@ func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "bench",
 		Short:   "Score a model on a benchmark",
-		Example: "  envace bench workbench --model runs/first/checkpoints/step-60",
+		Example: "  envace bench workbench --model runs/first/checkpoints/rl",
 		Args:    args(noSuchCommand),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -42,7 +42,7 @@ func workbenchCommand() *cobra.Command {
 		Long: fmt.Sprintf(`Play tasks of the workbench with real tools, greedily, and score the final state
 and the replies. Domains for training: %s.
 Held out: %s.`, strings.Join(workbench.Train(), ", "), strings.Join(workbench.HeldOut(), ", ")),
-		Example: `  envace bench workbench --model runs/first/checkpoints/step-60
+		Example: `  envace bench workbench --model runs/first/checkpoints/rl
   envace bench workbench --model models/qwen3 --domains orders,bank --n 50 --json`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

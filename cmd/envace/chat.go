@@ -34,8 +34,8 @@ func chatCommand() *cobra.Command {
 what it is answered: by the real tool, or with --imagine by the model itself in
 place of the tool. A line of input is a message; an empty one, or the end of
 input, ends the talk.`,
-		Example: `  envace chat --model runs/first/checkpoints/step-60
-  envace chat --model runs/first/checkpoints/step-60 --domain orders --imagine --brief`,
+		Example: `  envace chat --model runs/first/checkpoints/rl
+  envace chat --model runs/first/checkpoints/rl --domain orders --imagine --brief`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := required("model", o.Model); err != nil {

@@ -83,7 +83,7 @@ func root() *cobra.Command {
 in the place of the tools it also imagines what they would answer.`,
 		Example: `  envace train --recipe quickstart --out runs/first
   envace report runs/first
-  envace bench workbench --model runs/first/checkpoints/step-60`,
+  envace bench workbench --model runs/first/checkpoints/rl`,
 		Args:          args(noSuchCommand),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -26,7 +26,7 @@ in, its tokenizer and chat template, and the memory that sampling and training
 would take. PATH is a folder of Hugging Face files, a checkpoint, or a GGUF file.`,
 		Example: `  envace model models/qwen3
   envace model smollm2-135m-instruct.Q4_1.gguf
-  envace model runs/first/checkpoints/step-60`,
+  envace model runs/first/checkpoints/rl`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			m, err := weights.Open(given[0])

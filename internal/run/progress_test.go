@@ -81,10 +81,10 @@ func TestProgressResumed(t *testing.T) {
 		p.Done(95)
 		p.Doing("playing 3/8")
 		time.Sleep(11 * time.Second)
-		p.Printf("saved %s\n", "step-95")
+		p.Printf("saved %s\n", "rl-95")
 		p.Close()
 	})
-	for _, want := range []string{"rl  95/100  20s, 20s left\n", "playing 3/8\n", "saved step-95\n"} {
+	for _, want := range []string{"rl  95/100  20s, 20s left\n", "playing 3/8\n", "saved rl-95\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -2,9 +2,11 @@
 // person can read:
 //
 //	config.json      the effective settings
+//	state.json       how far the run has come
 //	metrics.jsonl    one object a line: stage, step, time, numbers
 //	episodes.jsonl   every episode whole
-//	checkpoints/     step-N/ each
+//	base/            the model it started from
+//	checkpoints/     a folder each: a finished stage (sft, rl), or rl-15 on the way
 //	report.json      what came of it
 //	report.html      the same as a page, without any other file
 //
@@ -164,12 +166,6 @@ func (d *Dir) Sync() error {
 // Close closes the files of d.
 func (d *Dir) Close() error {
 	return errors.Join(d.metrics.Close(), d.episodes.Close())
-}
-
-// Checkpoint is the path of the checkpoint folder of a step; whoever saves it
-// makes it.
-func (d *Dir) Checkpoint(step int) string {
-	return filepath.Join(d.Path, Checkpoints, "step-"+strconv.Itoa(step))
 }
 
 // WriteConfig writes the effective settings, any value that JSON can hold.

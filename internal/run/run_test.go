@@ -49,8 +49,8 @@ func TestCreateRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatalf("an empty folder that is there already: %v", err)
 	}
-	if got, want := d.Checkpoint(30), filepath.Join(empty, "checkpoints", "step-30"); got != want {
-		t.Errorf("checkpoint at %s, want %s", got, want)
+	if info, err := os.Stat(filepath.Join(empty, Checkpoints)); err != nil || !info.IsDir() {
+		t.Errorf("no folder for checkpoints: %v", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
