@@ -149,14 +149,19 @@ func TestThreadsDoNotMatter(t *testing.T) {
 	}
 }
 
-// files is what must be equal in the folders of equal runs: everything but clock
-// and machine.
+// files is what must be equal in the folders of equal runs: everything but clock,
+// machine, and the hidden files that a killed process was writing.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		switch {
+		case err != nil:
 			return err
+		case strings.HasPrefix(e.Name(), ".") && e.IsDir():
+			return fs.SkipDir
+		case strings.HasPrefix(e.Name(), ".") || e.IsDir():
+			return nil
 		}
 		data, err := os.ReadFile(path)
 		name, _ := filepath.Rel(dir, path)
