@@ -3,7 +3,6 @@ package recipe
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -62,7 +61,13 @@ func (l *lab) openModel(path string) error {
 	if err := m.Close(); err != nil {
 		return err
 	}
-	l.engine, err = cpu.Open(path, l.engineOptions())
+	o := l.engineOptions()
+	if m.Text.Vocabulary != nil { // of a GGUF file; a checkpoint of it is a folder
+		if o.Files, err = render.Files(l.renderer.Tokenizer(), m.Text); err != nil {
+			return err
+		}
+	}
+	l.engine, err = cpu.Open(path, o)
 	return err
 }
 
@@ -72,37 +77,27 @@ func (l *lab) newModel() error {
 	if err != nil {
 		return err
 	}
-	files, err := textFiles(tok)
+	end, _ := tok.ID("<|im_end|>")
+	files, err := render.Files(tok, weights.Text{
+		Templates: map[string]string{"default": recipes.Template()}, Special: weights.Special{EOS: "<|im_end|>", PAD: "<|im_end|>"},
+	})
 	if err != nil {
 		return err
 	}
-	end, _ := tok.ID("<|im_end|>")
 	cfg := weights.Config{
 		Arch: weights.Qwen3, Vocab: tok.Size(), Width: l.Model.Width, Layers: l.Model.Layers, Heads: l.Model.Heads,
 		KVHeads: l.Model.KVHeads, HeadDim: l.Model.HeadDim, MLP: l.Model.MLP, Eps: 1e-6, RopeTheta: 10000,
 		Tied: true, Context: l.Model.Context, BOS: -1, EOS: []int{end}, PAD: -1,
 	}
-	fresh, err := cpu.New(cfg, cpu.Options{Threads: l.Threads, Seed: l.Seed, Deviation: l.Model.Deviation})
+	fresh, err := cpu.New(cfg, cpu.Options{Threads: l.Threads, Seed: l.Seed, Deviation: l.Model.Deviation, Files: files})
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(l.dir.Path, "start")
-	if err := fresh.Export(dir, cpu.ExportOptions{Files: files}); err != nil {
+	if err := fresh.Export(dir, cpu.ExportOptions{}); err != nil {
 		return err
 	}
 	return l.openModel(dir)
-}
-
-// textFiles are the text side of a model folder.
-func textFiles(tok *token.Tokenizer) (map[string][]byte, error) {
-	tokenizer, err := tok.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	config, err := json.MarshalIndent(map[string]any{
-		"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<|im_end|>", "pad_token": "<|im_end|>", "clean_up_tokenization_spaces": false,
-	}, "", "  ")
-	return map[string][]byte{"tokenizer.json": tokenizer, "tokenizer_config.json": config, "chat_template.jinja": []byte(recipes.Template())}, err
 }
 
 // corpus is what the tokenizer learns its pieces from: dialogues of the training

@@ -37,12 +37,12 @@ func tinyModel(t *testing.T, context int) string {
 	defer m.Close()
 	c := m.Config
 	c.Layers, c.Width, c.Heads, c.KVHeads, c.HeadDim, c.MLP, c.Context = 1, 8, 2, 1, 4, 8, context
-	e, err := cpu.New(c, cpu.Options{Threads: 1, Seed: 1})
+	e, err := cpu.New(c, cpu.Options{Threads: 1, Seed: 1, Files: m.Text.Files})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "tiny")
-	if err := e.Export(out, cpu.ExportOptions{Files: m.Text.Files}); err != nil {
+	if err := e.Export(out, cpu.ExportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return out
