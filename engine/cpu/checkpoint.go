@@ -21,12 +21,11 @@ const stepName = "step"
 
 // ExportOptions are the choices of Export.
 type ExportOptions struct {
-	BF16  bool              // store bfloat16 instead of float32
-	Files map[string][]byte // further files by name; they go before the model's own
+	BF16 bool // store bfloat16 instead of float32
 }
 
 // Export writes what others can use, whole or not at all: a Hugging Face folder
-// with the model's own text files, or, where an adapter is trained, its peft
+// with the text files of [Options], or, where an adapter is trained, its peft
 // folder, always in float32.
 func (e *Engine) Export(path string, o ExportOptions) error {
 	e.state.mu.RLock()
@@ -34,14 +33,7 @@ func (e *Engine) Export(path string, o ExportOptions) error {
 	if e.state.m.LoRA() != nil {
 		return weights.WriteAdapter(path, e.adapter())
 	}
-	files := map[string][]byte{}
-	for name, data := range e.text.Files {
-		files[name] = data
-	}
-	for name, data := range o.Files {
-		files[name] = data
-	}
-	return weights.Save(path, e.cfg, e.tensor, weights.SaveOptions{BF16: o.BF16, Files: files})
+	return weights.Save(path, e.cfg, e.tensor, weights.SaveOptions{BF16: o.BF16, Files: e.o.Files})
 }
 
 // tensor returns a base weight by name.

@@ -106,8 +106,8 @@ func TestLoadRefuses(t *testing.T) {
 func TestExport(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "model")
-	e := lively(t, weights.Llama, Options{})
-	if err := e.Export(dir, ExportOptions{Files: map[string][]byte{"NOTE.txt": []byte("hello")}}); err != nil {
+	e := lively(t, weights.Llama, Options{Files: map[string][]byte{"NOTE.txt": []byte("hello")}})
+	if err := e.Export(dir, ExportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	row := [][]int{{1, 2, 3, 4, 5}}

@@ -30,6 +30,10 @@ type Options struct {
 	BatchTokens int     // tokens in one forward and backward pass; 0 means about 1 GiB of them
 	Seed        uint64  // draws the weights of New and the adapter
 	Deviation   float64 // of New's random matrices; 0 means 0.02
+
+	// Files are written beside the weights by Save and Export, by name; nil means
+	// the text files of the folder that Open read. A GGUF file has none.
+	Files map[string][]byte
 }
 
 // LoRA says which linear layers carry a trained low-rank adapter (Hu et al. 2021).
@@ -45,7 +49,6 @@ type Engine struct {
 	cfg  weights.Config
 	o    Options
 	base string // the folder or file that the weights came from
-	text weights.Text
 
 	state *state
 
@@ -72,11 +75,14 @@ func Open(path string, o Options) (*Engine, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if o.Files == nil {
+		o.Files = f.Text.Files
+	}
 	e, err := build(f.Config, o, f.Read)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	e.base, e.text = path, f.Text
+	e.base = path
 	return e, nil
 }
 
