@@ -16,6 +16,7 @@ import (
 	"envace/render"
 	"envace/rollout"
 	"envace/task"
+	"envace/train"
 )
 
 // ErrInterrupted is what Run returns after it was asked to stop: the step under
@@ -34,6 +35,7 @@ type lab struct {
 	engine   *cpu.Engine
 	renderer *render.Chat
 	material material
+	examples []train.Example // of material.sft, once teach has made them
 }
 
 // Run carries out the recipe in the folder out, or goes on with the run that was
@@ -115,6 +117,11 @@ func (l *lab) prepare(resume bool) error {
 	l.dir.Text = l.renderer.Text
 	if err := l.dir.Room(l.space()); err != nil {
 		return err
+	}
+	if l.SFT.Steps > 0 && !slices.Contains(l.state.Done, "sft") {
+		if err := l.teach(); err != nil { // what cannot be taught is better told now
+			return err
+		}
 	}
 	l.progress.Printf("run folder: %s", l.dir.Path)
 	if l.state.Checkpoint == "" {

@@ -25,12 +25,11 @@ func (l *lab) sft(ctx context.Context) error {
 
 // imitate is one supervised stage on the SFT tasks.
 func (l *lab) imitate(ctx context.Context, stage string, s Stage, steps int) error {
-	examples, err := l.examples()
-	if err != nil {
+	if err := l.teach(); err != nil {
 		return err
 	}
 	sft := train.SFT{
-		Trainer: l.engine, Examples: examples, Steps: steps, Start: l.from(stage), Batch: s.Batch - s.Copy,
+		Trainer: l.engine, Examples: l.examples, Steps: steps, Start: l.from(stage), Batch: s.Batch - s.Copy,
 		Adam: s.schedule(), Seed: rollout.Seed(l.Seed, rollout.SeedOf(stage)), Stage: stage,
 		Log: log{l: l}, After: l.keep(stage, steps),
 	}
@@ -41,33 +40,35 @@ func (l *lab) imitate(ctx context.Context, stage string, s Stage, steps int) err
 	return sft.Run(ctx)
 }
 
-// examples are what the experts' episodes teach.
-func (l *lab) examples() ([]train.Example, error) {
+// teach makes the examples of the experts' episodes, once.
+func (l *lab) teach() error {
+	if l.examples != nil {
+		return nil
+	}
 	teacher := train.Teacher{Renderer: l.renderer, Options: l.options(), FewShot: l.Data.FewShot, Brief: l.Model.Brief, Seed: l.Seed}
-	var out []train.Example
 	long := 0
 	for _, t := range l.material.sft {
 		for _, teach := range []func(task.Task) ([]train.Example, error){teacher.Act, teacher.Rehearse, l.critic(teacher)} {
 			examples, err := teach(t)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			for _, e := range examples {
 				if n := len(e.Prompt) + len(e.Target); n > l.window() {
 					long++
 					continue
 				}
-				out = append(out, e)
+				l.examples = append(l.examples, e)
 			}
 		}
 	}
 	if long > 0 {
 		l.progress.Printf("%d examples are longer than %d tokens and are left out", long, l.window())
 	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("no example fits into %d tokens", l.window())
+	if len(l.examples) == 0 {
+		return fmt.Errorf("sft: none of the %d examples fits into %d tokens: want shorter dialogues (data.turns), or sft.steps of 0", long, l.window())
 	}
-	return out, nil
+	return nil
 }
 
 // window is the longest row that is trained on.
