@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"envace/recipes"
 )
@@ -44,15 +47,13 @@ on with --resume and ends with the same files.`,
 		Example: `  envace train
   envace train --recipe quickstart --out runs/first
   envace train --recipe quickstart --out runs/short --set rl.steps=10 --seed 2
-  envace train --recipe quickstart --out runs/first --resume
+  envace train --resume --out runs/first
   envace train --model models/qwen3 --data tasks.jsonl --lora 16 --out runs/mine
   envace train --config runs/first/config.json --out runs/again`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Resume {
-				if err := required("out", o.Out); err != nil {
-					return err
-				}
+			if err := o.check(cmd.Flags()); err != nil {
+				return err
 			}
 			o.SeedGiven = cmd.Flags().Changed("seed")
 			o.Stdout, o.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -75,4 +76,24 @@ on with --resume and ends with the same files.`,
 	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
 	f.IntVar(&o.LoRA, "lora", 0, "train a low-rank adapter of this `rank`, not all weights")
 	return cmd
+}
+
+// check refuses flags that contradict each other.
+func (o trainOptions) check(f *pflag.FlagSet) error {
+	if f.Changed("config") && f.Changed("recipe") {
+		return usageError{errors.New("--config and --recipe both give the settings: leave one out")}
+	}
+	if !o.Resume {
+		return nil
+	}
+	var surplus []string
+	f.Visit(func(flag *pflag.Flag) {
+		if flag.Name != "resume" && flag.Name != "out" {
+			surplus = append(surplus, "--"+flag.Name)
+		}
+	})
+	if len(surplus) > 0 {
+		return usageError{fmt.Errorf("--resume goes on with the settings of the run in --out: leave out %s", strings.Join(surplus, ", "))}
+	}
+	return required("out", o.Out)
 }

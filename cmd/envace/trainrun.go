@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"envace/internal/recipe"
 	"envace/internal/run"
@@ -23,10 +25,13 @@ func runTrain(ctx context.Context, o trainOptions) error {
 		o.Out = freshFolder(s.Recipe)
 	}
 	err = recipe.Run(ctx, s, o.Out, o.Resume, o.Stderr)
-	if errors.Is(err, recipe.ErrInterrupted) {
-		return hinted{err, "go on with: envace train --resume --out " + o.Out}
-	}
-	if err != nil {
+	resume := "envace train --resume --out " + shellQuoted(o.Out)
+	switch {
+	case errors.Is(err, recipe.ErrInterrupted):
+		return hinted{err, "go on with: " + resume}
+	case errors.Is(err, syscall.ENOSPC):
+		return hinted{err, "free some space, and then go on from the last checkpoint with: " + resume}
+	case err != nil:
 		return err
 	}
 	r, err := run.ReadReport(o.Out)
@@ -36,6 +41,17 @@ func runTrain(ctx context.Context, o trainOptions) error {
 	printReport(o.Stdout, r)
 	fmt.Fprintf(o.Stdout, "\nreport: %s\n", filepath.Join(o.Out, run.PageFile))
 	return nil
+}
+
+// shellQuoted writes a path as a shell reads it.
+func shellQuoted(path string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:=@,", r)
+	}
+	if strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // freshFolder is the run folder of a run that was not given one: runs/NAME, or

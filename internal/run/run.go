@@ -173,9 +173,14 @@ func (d *Dir) WriteConfig(settings any) error {
 	return writeJSON(filepath.Join(d.Path, ConfigFile), settings)
 }
 
-// ReadConfig reads the settings of the run in dir into settings.
+// ReadConfig reads the settings of the run in dir into settings. It is ErrNoRun if
+// dir holds no run.
 func ReadConfig(dir string, settings any) error {
-	return readJSON(filepath.Join(dir, ConfigFile), settings)
+	err := readJSON(filepath.Join(dir, ConfigFile), settings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read settings of %s: %w: it holds no %s", dir, ErrNoRun, ConfigFile)
+	}
+	return err
 }
 
 func readJSON(path string, v any) error {
