@@ -254,11 +254,11 @@ func Said(said string, c *task.Check, results task.Results, made func(item strin
 		if !ok {
 			return rollout.Unknown, "the answer holds no value to report"
 		}
-		if text := plain(value); !Mentions(said, text) {
+		if text := task.Plain(value); !task.Mentions(said, text) {
 			return rollout.Fail, fmt.Sprintf("the reply does not say %q", text)
 		}
 	}
-	mentions := func(text string) bool { return Mentions(said, text) }
+	mentions := func(text string) bool { return task.Mentions(said, text) }
 	if len(c.AnyOf) > 0 && !slices.ContainsFunc(c.AnyOf, mentions) {
 		return rollout.Fail, fmt.Sprintf("the reply says none of %q", c.AnyOf)
 	}
@@ -267,18 +267,6 @@ func Said(said string, c *task.Check, results task.Results, made func(item strin
 	}
 	return rollout.Pass, ""
 }
-
-// plain is a JSON value as a reply would say it.
-func plain(v json.RawMessage) string {
-	var s string
-	if json.Unmarshal(v, &s) == nil {
-		return s
-	}
-	return string(v)
-}
-
-// Mentions is [task.Mentions].
-func Mentions(said, text string) bool { return task.Mentions(said, text) }
 
 // onlyWrites passes unless a tool that changes the world was called without an
 // item of the list asking for that call.

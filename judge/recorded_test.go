@@ -32,7 +32,7 @@ func TestExpertsOfRecordedDialogues(t *testing.T) {
 			outcomes := map[rollout.Outcome]int{}
 			for _, tk := range judged {
 				tk.Relate()
-				ep := expert(tk)
+				ep := rollout.Recorded(tk)
 				for u := range tk.Turns {
 					ep.User = u
 					for _, item := range judgeTurn(t, ep).Items {

@@ -33,22 +33,7 @@ func judgeTurn(t *testing.T, ep *rollout.Episode) rollout.Verdict {
 	return v
 }
 
-// expert is the recorded episode; silent, what is left of it without calls and
-// words.
-func expert(tk task.Task) *rollout.Episode {
-	ep := &rollout.Episode{Task: tk}
-	for u, turn := range tk.Turns {
-		for _, m := range turn.Reference {
-			from := rollout.FromPolicy
-			if m.Role == chat.Tool {
-				from = rollout.FromReal
-			}
-			ep.Entries = append(ep.Entries, rollout.Entry{Message: m, Source: from, User: u})
-		}
-	}
-	return ep
-}
-
+// silent is what is left of an episode without calls and words.
 func silent(tk task.Task) *rollout.Episode {
 	ep := &rollout.Episode{Task: tk}
 	for u := range tk.Turns {
@@ -66,7 +51,7 @@ func TestExpertsOfTheWorkbench(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := reward(t, expert(tk)); got < 1-1e-9 {
+				if got := reward(t, rollout.Recorded(tk)); got < 1-1e-9 {
 					t.Errorf("%s: the expert gets %.3f", tk.ID, got)
 				}
 				nothing += reward(t, silent(tk)) / seeds

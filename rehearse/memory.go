@@ -2,11 +2,9 @@ package rehearse
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
-	"envace/judge"
 	"envace/rollout"
 	"envace/task"
 )
@@ -53,35 +51,13 @@ func repeats(risk string, ep *rollout.Episode) bool {
 		if x.Source != rollout.FromImagined {
 			continue
 		}
-		for _, v := range values(json.RawMessage(x.Result)) {
-			if judge.Mentions(risk, v) && !judge.Mentions(told.String(), v) {
+		for _, v := range task.Scalars(json.RawMessage(x.Result), "") {
+			if task.Mentions(risk, v) && !task.Mentions(told.String(), v) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// values returns the strings and numbers in a JSON value, without the keys.
-func values(v json.RawMessage) []string {
-	var object map[string]json.RawMessage
-	var list []json.RawMessage
-	var text string
-	var n json.Number
-	switch {
-	case json.Unmarshal(v, &object) == nil:
-		list = slices.Collect(maps.Values(object))
-	case json.Unmarshal(v, &list) == nil:
-	case json.Unmarshal(v, &text) == nil:
-		return []string{text}
-	case json.Unmarshal(v, &n) == nil:
-		return []string{n.String()}
-	}
-	var out []string
-	for _, e := range list {
-		out = append(out, values(e)...)
-	}
-	return out
 }
 
 func agree(imagined []Imagined, plan []string) int {

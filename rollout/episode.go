@@ -110,6 +110,24 @@ type ItemVerdict struct {
 	Why     string
 }
 
+// Recorded returns the episode that a task's references are: what the expert did
+// in the real world.
+func Recorded(t task.Task) *Episode {
+	ep := &Episode{Task: t, Step: -1, Stop: StopDone}
+	for u, turn := range t.Turns {
+		ep.User = u
+		ep.Entries = append(ep.Entries, Entry{Message: chat.Message{Role: chat.User, Content: turn.User}, Source: FromUser, User: u})
+		for _, m := range turn.Reference {
+			source := FromPolicy
+			if m.Role == chat.Tool {
+				source = FromReal
+			}
+			ep.Entries = append(ep.Entries, Entry{Message: m, Source: source, User: u})
+		}
+	}
+	return ep
+}
+
 // Messages returns the dialogue so far, system message included.
 func (ep *Episode) Messages() []chat.Message {
 	var out []chat.Message

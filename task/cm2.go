@@ -171,7 +171,7 @@ func relate(c *Check, records []Record, items []Item) {
 		if id == "" {
 			continue
 		}
-		for path, value := range scalars(json.RawMessage(r.Result), "") {
+		for path, value := range Scalars(json.RawMessage(r.Result), "") {
 			if len(value) >= 3 && Mentions(c.Reference, value) {
 				ref, err := chat.Marshal(map[string]Ref{"$ref": {Item: id, Path: path}})
 				if err == nil {

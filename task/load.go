@@ -82,20 +82,25 @@ type LineError struct {
 	Text string
 }
 
-// Error names the file and its first bad lines.
+// Error names the file and every bad line, the first ones with their faults.
 func (e *LinesError) Error() string {
+	const shown = 20
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d bad lines:", e.Path, len(e.Lines))
+	var more []string
 	for i, l := range e.Lines {
-		if i == 20 {
-			fmt.Fprintf(&b, "\n  … and %d more", len(e.Lines)-i)
-			break
+		name := fmt.Sprintf("line %d", l.N)
+		if l.N == 0 {
+			name, l.Text, _ = strings.Cut(l.Text, ": ")
 		}
-		if l.N > 0 {
-			fmt.Fprintf(&b, "\n  line %d: %s", l.N, l.Text)
-		} else {
-			fmt.Fprintf(&b, "\n  %s", l.Text)
+		if i < shown {
+			fmt.Fprintf(&b, "\n  %s: %s", name, l.Text)
+			continue
 		}
+		more = append(more, name)
+	}
+	if len(more) > 0 {
+		fmt.Fprintf(&b, "\n  and %s", strings.Join(more, ", "))
 	}
 	return b.String()
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,6 +71,22 @@ func TestLoadBadLines(t *testing.T) {
 				t.Fatalf("skipping: %d tasks, %v", len(tasks), err)
 			}
 		})
+	}
+}
+
+// However many lines are bad, each is named.
+func TestAllBadLinesAreNamed(t *testing.T) {
+	_, err := Load(write(t, strings.Repeat("{\n", 30)), false)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for n := range 30 {
+		if !strings.Contains(err.Error(), fmt.Sprintf("line %d", n+1)) {
+			t.Errorf("line %d is not named", n+1)
+		}
+	}
+	if n := strings.Count(err.Error(), "\n"); n > 25 {
+		t.Errorf("told in %d lines", n)
 	}
 }
 

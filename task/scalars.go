@@ -7,9 +7,18 @@ import (
 	"strconv"
 )
 
-// scalars yields path and text of every string and number in a JSON value, keys
-// in sorted order.
-func scalars(v json.RawMessage, path string) iter.Seq2[string, string] {
+// Plain is a JSON value as people say it: a text without its quotes.
+func Plain(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
+
+// Scalars yields place and text of every number and non-empty string in a JSON
+// value, keys in sorted order. Places are as in [Ref], and begin with path.
+func Scalars(v json.RawMessage, path string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) { walk(v, path, yield) }
 }
 

@@ -213,7 +213,7 @@ func where(r task.Ref) string {
 func pickWords(p *task.Pick) string {
 	var out []string
 	for _, k := range sortedKeys(p.Where) {
-		out = append(out, k+" is "+plain(p.Where[k]))
+		out = append(out, k+" is "+task.Plain(p.Where[k]))
 	}
 	if p.Min != "" {
 		out = append(out, "least "+p.Min)
@@ -243,7 +243,7 @@ func describe(when []task.Cond) string {
 		if r, ok := task.AsRef(c.Value); ok {
 			text += " {" + where(r) + "}"
 		} else if c.Value != nil {
-			text += " " + plain(c.Value)
+			text += " " + task.Plain(c.Value)
 		}
 		out = append(out, text)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"envace/rollout"
 	"envace/workbench"
 )
 
@@ -79,7 +80,7 @@ func Example() {
 				fmt.Printf("%s: %s\n", m.Role, m.Content)
 			}
 		}
-		ok, _ := workbench.Worlds{Own: []workbench.Domain{lights()}}.Success(t, workbench.Expert(t))
+		ok, _ := workbench.Worlds{Own: []workbench.Domain{lights()}}.Success(t, rollout.Recorded(t))
 		fmt.Println("success:", ok)
 	}
 	// Output:

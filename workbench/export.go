@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"envace/chat"
-	"envace/rollout"
 	"envace/task"
 )
 
@@ -22,22 +21,4 @@ func Export(w io.Writer, tasks []task.Task) error {
 		}
 	}
 	return nil
-}
-
-// Expert returns the episode that the task's expert played in the real world.
-func Expert(t task.Task) *rollout.Episode {
-	ep := &rollout.Episode{Task: t, Step: -1, Stop: rollout.StopDone}
-	for u, turn := range t.Turns {
-		ep.User = u
-		user := chat.Message{Role: chat.User, Content: turn.User}
-		ep.Entries = append(ep.Entries, rollout.Entry{Message: user, Source: rollout.FromUser, User: u})
-		for _, m := range turn.Reference {
-			source := rollout.FromPolicy
-			if m.Role == chat.Tool {
-				source = rollout.FromReal
-			}
-			ep.Entries = append(ep.Entries, rollout.Entry{Message: m, Source: source, User: u})
-		}
-	}
-	return ep
 }

@@ -57,7 +57,7 @@ func TestImaginedWorldsAreJudgedByWhatTheySay(t *testing.T) {
 				imagined := truth
 				imagined.Turns = append([]task.Turn{}, truth.Turns[:1]...)
 				imagined.Turns[0].Reference = c.messages
-				v, err := judge.Checks{}.Judge(context.Background(), Expert(imagined))
+				v, err := judge.Checks{}.Judge(context.Background(), rollout.Recorded(imagined))
 				if err != nil {
 					t.Fatal(err)
 				}

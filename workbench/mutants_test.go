@@ -33,17 +33,17 @@ func TestMutantsFail(t *testing.T) {
 }
 
 func mutants(t task.Task) map[string]*rollout.Episode {
-	out := map[string]*rollout.Episode{"no reply": Expert(t)}
+	out := map[string]*rollout.Episode{"no reply": rollout.Recorded(t)}
 	ep := out["no reply"]
 	ep.Entries = ep.Entries[:len(ep.Entries)-1]
-	for i, e := range Expert(t).Entries {
+	for i, e := range rollout.Recorded(t).Entries {
 		for _, c := range e.Message.Calls {
-			if f, _ := t.Tool(c.Name); f.Write && !task.IsError(Expert(t).Entries[i+1].Message.Content) {
-				drop := Expert(t)
+			if f, _ := t.Tool(c.Name); f.Write && !task.IsError(rollout.Recorded(t).Entries[i+1].Message.Content) {
+				drop := rollout.Recorded(t)
 				drop.Entries = slices.Delete(drop.Entries, i, i+2)
 				out["without a write"] = drop
 				if loc := entity.FindIndex(c.Arguments); loc != nil {
-					other := Expert(t)
+					other := rollout.Recorded(t)
 					wrong := c
 					wrong.Arguments = json.RawMessage(string(c.Arguments[:loc[0]]) + "no-body" + string(c.Arguments[loc[1]:]))
 					other.Entries[i].Message.Calls = []chat.Call{wrong}
@@ -80,9 +80,9 @@ func misquote(t task.Task) *rollout.Episode {
 	if err != nil {
 		panic(err)
 	}
-	ep := Expert(t)
+	ep := rollout.Recorded(t)
 	last := &ep.Entries[len(ep.Entries)-1].Message
-	last.Content = strings.ReplaceAll(last.Content, plain(value), "100")
+	last.Content = strings.ReplaceAll(last.Content, task.Plain(value), "100")
 	return ep
 }
 
@@ -101,7 +101,7 @@ func oneMore(t task.Task) *rollout.Episode {
 			}
 			world.Call(f.Name, args)
 			if !chat.Equal(before, world.State()) {
-				ep := Expert(t)
+				ep := rollout.Recorded(t)
 				call := chat.Call{ID: "call_99", Name: f.Name, Arguments: args}
 				extra := []rollout.Entry{
 					{Message: chat.Message{Role: chat.Assistant, Calls: []chat.Call{call}}, Source: rollout.FromPolicy},

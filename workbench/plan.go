@@ -175,7 +175,7 @@ func (p *Plan) say(results task.Results) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			words[i] = plain(word)
+			words[i] = task.Plain(word)
 		}
 	}
 	return fmt.Sprintf(p.text, words...), nil
@@ -191,13 +191,4 @@ func (r Ref) read(results task.Results) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the plan refers to %s of %s, which answered %s", r.Path, r.Item, result)
 	}
 	return value, nil
-}
-
-// plain is a JSON value as people write it.
-func plain(v json.RawMessage) string {
-	var s string
-	if json.Unmarshal(v, &s) == nil {
-		return s
-	}
-	return string(v)
 }

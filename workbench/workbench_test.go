@@ -48,7 +48,7 @@ type agent func(task.Task) *rollout.Episode
 func speech(calls int, text string) agent {
 	return func(t task.Task) *rollout.Episode {
 		ep := &rollout.Episode{Task: t, Stop: rollout.StopDone}
-		whole := Expert(t)
+		whole := rollout.Recorded(t)
 		for u := range t.Turns {
 			ep.User = u
 			for _, e := range whole.Entries {
@@ -127,7 +127,7 @@ func TestSimpleAgentsFail(t *testing.T) {
 func TestExpertSucceeds(t *testing.T) {
 	each(t, func(t *testing.T, tasks []task.Task) {
 		for _, task := range tasks {
-			if ok, why := Success(task, Expert(task)); !ok {
+			if ok, why := Success(task, rollout.Recorded(task)); !ok {
 				t.Fatalf("%s: %s", task.ID, why)
 			}
 		}
@@ -137,7 +137,7 @@ func TestExpertSucceeds(t *testing.T) {
 func TestExpertEarnsWholeReward(t *testing.T) {
 	each(t, func(t *testing.T, tasks []task.Task) {
 		for _, task := range tasks {
-			ep := Expert(task)
+			ep := rollout.Recorded(task)
 			for ep.User = range task.Turns {
 				v, err := judge.Checks{}.Judge(context.Background(), ep)
 				if err != nil || !v.Known || v.Reward != 1 || v.Stop {

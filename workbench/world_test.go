@@ -84,7 +84,7 @@ func TestWorldPlaysTheExpert(t *testing.T) {
 
 // replay lets the expert act and compares what w answers with the record.
 func replay(ctx context.Context, w rollout.World, tk task.Task) error {
-	whole := Expert(tk)
+	whole := rollout.Recorded(tk)
 	ep := &rollout.Episode{Task: tk}
 	for i := 0; i < len(whole.Entries); {
 		e := whole.Entries[i]
@@ -150,7 +150,7 @@ func TestExportComesBack(t *testing.T) {
 		t.Error("tasks differ after a round trip")
 	}
 	for _, tk := range back {
-		if ok, why := Success(tk, Expert(tk)); !ok {
+		if ok, why := Success(tk, rollout.Recorded(tk)); !ok {
 			t.Errorf("%s: %s", tk.ID, why)
 		}
 	}

@@ -110,7 +110,7 @@ func corpus() iter.Seq[string] {
 				return
 			}
 			for _, t := range tasks {
-				for _, m := range recordedEpisode(t).Messages() {
+				for _, m := range rollout.Recorded(t).Messages() {
 					text := m.Content
 					for _, c := range m.Calls {
 						text += `{"name": "` + c.Name + `", "arguments": ` + string(c.Arguments) + "}"

@@ -17,7 +17,7 @@ import (
 // a memory in the system message.
 func (l *lab) lessons(teacher train.Teacher, t task.Task) ([]train.Example, error) {
 	draw := rollout.Seed(l.Seed, rollout.SeedOf(t.ID), rollout.SeedOf("lessons"))
-	ep := recordedEpisode(t)
+	ep := rollout.Recorded(t)
 	plan := rehearse.Plan(ep)
 	verdict := rehearse.Critique{Verdict: rehearse.Good}
 	if draw&1 == 0 {
@@ -37,22 +37,6 @@ func (l *lab) lessons(teacher train.Teacher, t task.Task) ([]train.Example, erro
 		out = append(out, remembered...)
 	}
 	return out, nil
-}
-
-// recordedEpisode is the expert's episode.
-func recordedEpisode(t task.Task) *rollout.Episode {
-	ep := &rollout.Episode{Task: t}
-	for u, turn := range t.Turns {
-		ep.Entries = append(ep.Entries, rollout.Entry{Message: chat.Message{Role: chat.User, Content: turn.User}, Source: rollout.FromUser, User: u})
-		for _, m := range turn.Reference {
-			from := rollout.FromPolicy
-			if m.Role == chat.Tool {
-				from = rollout.FromRecord
-			}
-			ep.Entries = append(ep.Entries, rollout.Entry{Message: m, Source: from, User: u})
-		}
-	}
-	return ep
 }
 
 // spoil makes one mistake in an episode and returns the critique that it
