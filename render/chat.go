@@ -90,7 +90,7 @@ func openTokenizer(t weights.Text) (*token.Tokenizer, error) {
 	}
 	v := t.Vocabulary
 	if v == nil {
-		return nil, errors.New("the model has no tokenizer.json")
+		return nil, errors.New("the model has no tokenizer.json: fetch it along with the weights")
 	}
 	meta := token.GGUFMeta{Model: v.Model, Pre: v.Pre, Tokens: v.Tokens, Merges: v.Merges}
 	for _, k := range v.Types {
@@ -104,7 +104,7 @@ func openTokenizer(t weights.Text) (*token.Tokenizer, error) {
 // so in Notes.
 func New(tok *token.Tokenizer, conf Config) (*Chat, error) {
 	if strings.TrimSpace(conf.Template) == "" {
-		return nil, errors.New("the model has no chat template: give one")
+		return nil, errors.New("the model has no chat template: put one into its folder as chat_template.jinja")
 	}
 	if conf.MaxCalls == 0 {
 		conf.MaxCalls = defaultMaxCalls

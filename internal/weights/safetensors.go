@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 )
@@ -122,7 +123,8 @@ func parseSafetensors(f io.ReaderAt, size int64) ([]*stored, error) {
 	}
 	start := int64(8 + len(header))
 	list := make([]*stored, 0, len(entries))
-	for name, e := range entries {
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		e := entries[name]
 		if f := formatOf(e.Type); f != nil && f.block > 1 {
 			return nil, fmt.Errorf("tensor %s: %s is no type of safetensors", name, e.Type)
 		}
