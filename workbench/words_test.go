@@ -14,7 +14,7 @@ func TestWordsCoverEveryTask(t *testing.T) {
 	words := Words()
 	t.Logf("%d words", len(words))
 	for _, d := range Domains() {
-		for seed := range uint64(400) {
+		for seed := range uint64(some(400)) {
 			task, err := d.Task(seed + 1000)
 			if err != nil {
 				t.Fatal(err)

@@ -9,12 +9,22 @@ import (
 	"testing"
 
 	"envace/chat"
+	"envace/internal/oracle"
 	"envace/judge"
 	"envace/rollout"
 	"envace/task"
 )
 
 const perDomain = 250
+
+// some is how many of n seeds a slow test takes: three in ten where it need not
+// be thorough.
+func some(n int) int {
+	if oracle.Thorough() {
+		return n
+	}
+	return n * 3 / 10
+}
 
 // suite generates the tasks of all domains once; tests only read them.
 var suite = sync.OnceValues(func() (map[string][]task.Task, error) {
@@ -108,6 +118,7 @@ func TestSimpleAgentsFail(t *testing.T) {
 		{"one call, sorry", 0.2, speech(1, "sorry, i cannot do that.")},
 	}
 	each(t, func(t *testing.T, tasks []task.Task) {
+		tasks = tasks[:some(perDomain)]
 		for _, a := range agents {
 			got := share(tasks, a.play)
 			sums[a.name] += got
@@ -253,7 +264,7 @@ func TestQuotas(t *testing.T) {
 // else the task is won without it.
 func TestWritesChangeSomething(t *testing.T) {
 	each(t, func(t *testing.T, tasks []task.Task) {
-		for _, task := range tasks {
+		for _, task := range tasks[:some(perDomain)] {
 			var calls []chat.Call
 			for _, r := range task.Records(len(task.Turns)) {
 				world, err := Worlds{}.Shadow(task, calls)
@@ -298,7 +309,7 @@ func TestSplitsShareNothing(t *testing.T) {
 	for _, d := range Domains() {
 		in := map[string]string{}
 		for _, split := range []string{"sft", "rl", "test"} {
-			list, err := d.Tasks(1, split, 150)
+			list, err := d.Tasks(1, split, some(150))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -63,11 +63,15 @@ func Need(t testing.TB, path string) string {
 	return path
 }
 
+// Thorough reports whether tests shall try all they can, as in CI
+// (ENVACE_REQUIRE_ORACLES=1), and not only what takes seconds.
+func Thorough() bool { return os.Getenv("ENVACE_REQUIRE_ORACLES") == "1" }
+
 // Missing skips the test because what is absent, or fails it where
 // ENVACE_REQUIRE_ORACLES=1.
 func Missing(t testing.TB, what string) {
 	t.Helper()
-	if os.Getenv("ENVACE_REQUIRE_ORACLES") == "1" {
+	if Thorough() {
 		t.Fatalf("oracle %s is absent and ENVACE_REQUIRE_ORACLES=1", what)
 	}
 	t.Skipf("oracle %s is absent", what)
