@@ -3,6 +3,7 @@ package task
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strings"
 )
 
@@ -131,7 +133,7 @@ func lines(path string, f func(data []byte) error) ([]LineError, error) {
 		data, err := r.ReadBytes('\n')
 		if len(bytes.TrimSpace(data)) > 0 {
 			if e := f(data); e != nil {
-				bad = append(bad, LineError{n, e.Error()})
+				bad = append(bad, LineError{n, fault(e)})
 			}
 		}
 		if err == io.EOF {
@@ -141,6 +143,27 @@ func lines(path string, f func(data []byte) error) ([]LineError, error) {
 			return nil, fmt.Errorf("%s: line %d: %w", path, n, err)
 		}
 	}
+}
+
+// fault says what is wrong with a line; a value of the wrong kind without the names
+// that Go has for kinds.
+func fault(err error) string {
+	wrong, ok := err.(*json.UnmarshalTypeError)
+	if !ok {
+		return err.Error()
+	}
+	want := "a number"
+	switch wrong.Type.Kind() {
+	case reflect.Struct, reflect.Map:
+		want = "an object"
+	case reflect.Slice:
+		want = "a list"
+	case reflect.String:
+		want = "a string"
+	case reflect.Bool:
+		want = "true or false"
+	}
+	return fmt.Sprintf("%s is of kind %s: want %s", cmp.Or(wrong.Field, "the line"), wrong.Value, want)
 }
 
 // Order gives tasks in seeded rounds: every task once a round, each round

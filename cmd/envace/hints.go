@@ -4,15 +4,19 @@ import (
 	"errors"
 
 	"envace/internal/run"
+	"envace/task"
 )
 
 // hints says what can be done about an error. Packages say what is wrong; only
 // here is it known which flags there are.
 func hints(err error) []string {
 	var own hinted
+	var lines *task.LinesError
 	switch {
 	case errors.As(err, &own):
 		return []string{own.hint}
+	case errors.As(err, &lines):
+		return []string{"correct these lines, or go on without them by --skip-bad"}
 	case errors.Is(err, run.ErrNotEmpty):
 		return []string{"give another folder as --out, or go on with the run in it with --resume"}
 	case errors.Is(err, run.ErrNoRun):

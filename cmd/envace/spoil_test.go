@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -85,4 +87,22 @@ func oddGGUF(ts *testscript.TestScript, _ bool, args []string) {
 	b = le.AppendUint64(le.AppendUint64(b, 32), 2)
 	b = le.AppendUint64(le.AppendUint32(b, 999), 0)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), append(b, make([]byte, 4096)...), 0o666))
+}
+
+// oddData writes dialogues that are odd and yet sound, one with a result of a
+// megabyte: odddata FILE.
+func oddData(ts *testscript.TestScript, _ bool, args []string) {
+	var b bytes.Buffer
+	for i, d := range []struct{ user, arguments, result string }{
+		{`hi`, `{\"n\": 1}`, `{\"ok\": true}`},
+		{`a lone surrogate: \ud800`, `{\"n\": \"\ud800\"}`, `{\"half\": \"\udc00\"}`},
+		{`an integer`, `{\"n\": 123456789012345678901234567890}`, `{\"n\": 9007199254740993}`},
+		{`a lot`, `{\"n\": 2}`, `{\"text\": \"` + strings.Repeat("amber fox ", 1<<20/10) + `\"}`},
+	} {
+		fmt.Fprintf(&b, `{"uuid":"d%d","tools":[{"name":"look","parameters":{}}],"messages":[{"role":"user","content":"%s"},`+
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"%s"}}]},`+
+			`{"role":"tool","content":"%s"},{"role":"assistant","content":"done"}],`+
+			`"checklists":[[[{"id":"C0","weight":1,"required_for_next_turn":true}]]]}`+"\n", i, d.user, d.arguments, d.result)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o666))
 }
