@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"context"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,28 +58,9 @@ func (e expected) ids(name string) [][]int {
 	return rows
 }
 
-// near fails unless max|got−want| ≤ tol·max|want|.
-func near(t *testing.T, what string, got, want []float32, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-	}
-	var diff, size float64
-	for i, w := range want {
-		d := math.Abs(float64(got[i]) - float64(w))
-		if d > diff || d != d {
-			diff = d
-		}
-		size = max(size, math.Abs(float64(w)))
-	}
-	if !(diff <= tol*size) {
-		t.Errorf("%s: off by %g of %g", what, diff, size)
-	}
-}
-
 func close1(t *testing.T, what string, got float64, want float32, tol float64) {
 	t.Helper()
-	near(t, what, []float32{float32(got)}, []float32{want}, tol)
+	oracle.Near(t, what, []float32{float32(got)}, []float32{want}, tol)
 }
 
 // goldenData makes data whose losses are means, as the golden ones are.
@@ -140,7 +120,7 @@ func TestGoldenLogprobs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "logprobs", slices.Concat(got...), want.flat("logprobs"), 1e-4)
+		oracle.Near(t, "logprobs", slices.Concat(got...), want.flat("logprobs"), 1e-4)
 	})
 }
 
@@ -164,7 +144,7 @@ func TestGoldenGradients(t *testing.T) {
 func checkGradients(t *testing.T, e *Engine, want expected, prefix string) {
 	t.Helper()
 	for _, p := range e.state.m.Trained() {
-		near(t, prefix+p.Name, p.G, want.flat(prefix+p.Name), 1e-3)
+		oracle.Near(t, prefix+p.Name, p.G, want.flat(prefix+p.Name), 1e-3)
 	}
 	e.state.m.ZeroGrad()
 }
@@ -182,8 +162,8 @@ func TestGoldenAdamW(t *testing.T) {
 			}
 			losses, norms = append(losses, float32(res.Loss)), append(norms, float32(norm))
 		}
-		near(t, "losses", losses, want.flat("adamw.losses"), 1e-4)
-		near(t, "norms", norms, want.flat("adamw.gradnorms"), 1e-3)
+		oracle.Near(t, "losses", losses, want.flat("adamw.losses"), 1e-4)
+		oracle.Near(t, "norms", norms, want.flat("adamw.gradnorms"), 1e-3)
 	})
 }
 
@@ -210,7 +190,7 @@ func TestGoldenLoRA(t *testing.T) {
 		close1(t, "loss", res.Loss, want.flat("loss")[0], 1e-4)
 		for _, p := range e.state.m.Trained() {
 			name := "grad.base_model.model." + strings.Replace(p.Name, ".lora_", ".lora_", 1) + ".default.weight"
-			near(t, name, p.G, want.flat(name), 1e-3)
+			oracle.Near(t, name, p.G, want.flat(name), 1e-3)
 		}
 	})
 }

@@ -51,10 +51,10 @@ func TestGoldenSmolLM2(t *testing.T) {
 		for _, lp := range lps {
 			last = append(last, lp[len(lp)-1])
 		}
-		near(t, "log-probabilities", last, c.Logprobs, 1e-3)
+		oracle.Near(t, "log-probabilities", last, c.Logprobs, 1e-3)
 		for j := range last {
 			last[j] += c.Logits[0] - c.Logprobs[0]
 		}
-		near(t, "logits", last, c.Logits, 1e-4)
+		oracle.Near(t, "logits", last, c.Logits, 1e-4)
 	}
 }

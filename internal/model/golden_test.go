@@ -1,7 +1,6 @@
 package model
 
 import (
-	"math"
 	"path/filepath"
 	"testing"
 
@@ -22,25 +21,6 @@ func tensor(t *testing.T, ts *weights.Tensors, name string) []float32 {
 		t.Fatal(err)
 	}
 	return x
-}
-
-// near fails unless max|got−want| ≤ tol·max|want|.
-func near(t *testing.T, what string, got, want []float32, tol float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
-	}
-	var diff, size float64
-	for i, w := range want {
-		d := math.Abs(float64(got[i]) - float64(w))
-		if d > diff || d != d {
-			diff = d
-		}
-		size = max(size, math.Abs(float64(w)))
-	}
-	if !(diff <= tol*size) {
-		t.Errorf("%s: off by %g of %g", what, diff, size)
-	}
 }
 
 // openGolden opens a golden model and its expectations.
@@ -108,7 +88,7 @@ func TestGoldenLogits(t *testing.T) {
 			for _, row := range logitsOf(t, m, idRows(t, ts, "ids")) {
 				got = append(got, row...)
 			}
-			near(t, "logits", got, want, 1e-4)
+			oracle.Near(t, "logits", got, want, 1e-4)
 		})
 	}
 }
