@@ -102,7 +102,7 @@ func oddData(ts *testscript.TestScript, _ bool, args []string) {
 		fmt.Fprintf(&b, `{"uuid":"d%d","tools":[{"name":"look","parameters":{}}],"messages":[{"role":"user","content":"%s"},`+
 			`{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"%s"}}]},`+
 			`{"role":"tool","content":"%s"},{"role":"assistant","content":"done"}],`+
-			`"checklists":[[[{"id":"C0","weight":1,"required_for_next_turn":true}]]]}`+"\n", i, d.user, d.arguments, d.result)
+			`"checklists":[[[{"id":"C0","weight":1,"check":{"type":"reply","any_of":["done"]}}]]]}`+"\n", i, d.user, d.arguments, d.result)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o666))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"envace/internal/run"
 	"envace/rollout"
@@ -61,7 +62,31 @@ func (l *lab) enough() error {
 			return fmt.Errorf("setting data.%s is %d: want at least 1, or %s.steps of 0", stage.name, stage.asked, stage.name)
 		}
 	}
+	return l.rewarded()
+}
+
+// rewarded refuses to reinforce what nothing rewards, and notes where that is so of
+// some tasks.
+func (l *lab) rewarded() error {
+	without := 0
+	for _, t := range l.material.rl {
+		if !slices.ContainsFunc(t.Turns, checkable) {
+			without++
+		}
+	}
+	switch n := len(l.material.rl); {
+	case l.RL.Steps == 0 || without == 0:
+		return nil
+	case without == n:
+		return fmt.Errorf("%s: no dialogue has a checklist with a check, so nothing would be rewarded: give --checklists, or rl.steps of 0", l.Data.Path)
+	default:
+		l.material.notes = append(l.material.notes, fmt.Sprintf("%d of %d dialogues to rehearse have no checklist with a check: nothing rewards what is done in them.", without, n))
+	}
 	return nil
+}
+
+func checkable(t task.Turn) bool {
+	return slices.ContainsFunc(t.Checklist, func(i task.Item) bool { return i.Check != nil })
 }
 
 // workbench deals out tasks of the workbench: the training domains for SFT, RL
