@@ -46,6 +46,9 @@ func begun(dir string) bool {
 // A run that is killed at any moment, again and again, and resumed each time, ends
 // with the files of one that was not.
 func TestKilledRunIsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: starts many processes")
+	}
 	s := tiny(t, "eval.save=1")
 	want := files(t, whole(t, s))
 	out := filepath.Join(t.TempDir(), "run")

@@ -66,9 +66,12 @@ func Run(ctx context.Context, s Settings, out string, resume bool, w io.Writer) 
 	}
 	defer l.dir.Close()
 	defer context.AfterFunc(ctx, func() {
-		l.progress.Printf("stopping after the step under way (at once, and that step is lost: once more)")
+		l.progress.Printf("stopping after the step under way; a second time stops at once and loses it")
 	})()
-	return l.legs(context.WithoutCancel(ctx))
+	if err := l.legs(context.WithoutCancel(ctx)); !errors.Is(err, ErrInterrupted) {
+		return err
+	}
+	return ErrInterrupted // wherever it was
 }
 
 // open makes the run folder, or opens the one to go on with.

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"envace/internal/run"
+)
+
+// Ctrl-C in training, in a test or in a measurement ends the run soon, and what is
+// then printed goes on with it.
+func TestInterrupt(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no process can be sent Ctrl-C there")
+	}
+	if testing.Short() {
+		t.Skip("takes seconds: runs the smoke recipe three times over")
+	}
+	for _, tt := range []struct{ name, after string }{
+		{"in the first test", "run folder: "},
+		{"in RL", "sft                  rehearsal"},
+		{"in the last test", "rehearsed            rehearsal"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "my run")
+			cmd := exec.Command("envace", "train", "--recipe", "smoke", "--out", out, "--set", "sft.steps=2", "--set", "rl.steps=3")
+			said, err := interrupted(t, cmd, tt.after)
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != failed {
+				t.Fatalf("got %v\n%s", err, said)
+			}
+			_, hint, ok := strings.Cut(said, "envace: error: interrupted\nenvace: hint: go on with: ")
+			if !ok {
+				t.Fatalf("no advice in\n%s", said)
+			}
+			if told, err := exec.Command("sh", "-c", hint).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", hint, err, told)
+			}
+			if _, err := run.ReadReport(out); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// interrupted runs cmd, interrupts it as soon as it has said a line that starts
+// with after, and returns all that it said.
+func interrupted(t *testing.T, cmd *exec.Cmd, after string) (string, error) {
+	t.Helper()
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	sent := false
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if !sent && strings.HasPrefix(lines.Text(), after) {
+			sent = true
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	return said.String(), cmd.Wait()
+}
