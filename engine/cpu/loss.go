@@ -28,7 +28,7 @@ func checkLoss(l engine.Loss) error {
 }
 
 // point is one position of a row as the loss sees it.
-type point struct{ weight, old, advantage, reference float64 }
+type point struct{ old, advantage, reference float64 }
 
 // term is the loss at one point, its derivative by the log-probability, and what
 // is reported of it.

@@ -22,7 +22,6 @@ type head struct {
 	rstd       []float32
 	logits     []float32 // (rows, Vocab)
 	soft       []kernel.Softmax
-	at         []float32 // logit of each target of the chunk
 	grads, lps []float32
 	parts      []float32
 	starts     []int

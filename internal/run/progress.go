@@ -175,7 +175,7 @@ func (p *Progress) line(width int, over bool) string {
 	} else if p.step > 0 {
 		head += fmt.Sprintf(" %d", p.step)
 	}
-	clock := Duration(time.Now().Sub(p.began))
+	clock := Duration(time.Since(p.began))
 	if left, ok := p.left(); ok && !over {
 		clock += ", " + Duration(left) + " left"
 	}
@@ -210,7 +210,7 @@ func (p *Progress) left() (time.Duration, bool) {
 		return 0, false
 	}
 	each := p.reached.Sub(p.began) / time.Duration(done)
-	return max(0, each*time.Duration(p.steps-p.step)-time.Now().Sub(p.reached)), true
+	return max(0, each*time.Duration(p.steps-p.step)-time.Since(p.reached)), true
 }
 
 func (p *Progress) bar(width int) string {

@@ -178,15 +178,6 @@ func (r *reader) skipNested() {
 	}
 }
 
-// null skips null if it comes next.
-func (r *reader) null() bool {
-	if r.peek() == 'n' && strings.HasPrefix(r.s[r.i:], "null") {
-		r.i += len("null")
-		return true
-	}
-	return false
-}
-
 // value reads the next value into v, a pointer, by encoding/json.
 func (r *reader) value(v any) {
 	start := r.i

@@ -71,7 +71,6 @@ func Parse(data []byte) (*Tokenizer, error) {
 type modelFields struct {
 	kind           string
 	dropout        float64
-	unk            string
 	prefix, suffix string
 	byteFallback   bool
 }
