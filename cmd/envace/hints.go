@@ -23,6 +23,8 @@ func hints(err error) []string {
 		return []string{"give the folder that an earlier envace train had as --out"}
 	case errors.Is(err, run.ErrNoReport):
 		return []string{"the report is written when the run ends: go on with envace train --resume"}
+	case errors.Is(err, run.ErrBusy):
+		return []string{"let it end, or give another folder as --out"}
 	case errors.Is(err, run.ErrReadOnly):
 		return []string{"give a folder as --out that you may write"}
 	case errors.Is(err, run.ErrSpace):

@@ -4,13 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"envace/internal/recipe"
 	"envace/internal/run"
 )
 
@@ -73,4 +77,24 @@ func interrupted(t *testing.T, cmd *exec.Cmd, after string) (string, error) {
 		}
 	}
 	return said.String(), cmd.Wait()
+}
+
+func TestResumable(t *testing.T) {
+	full := fmt.Errorf("checkpoint: %w", &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+	for _, tt := range []struct {
+		name string
+		err  error
+		want []string
+	}{
+		{"interrupted", recipe.ErrInterrupted, []string{"go on with: envace train --resume --out 'it'\\''s'"}},
+		{"disk full", full, []string{"free some space, and go on from the last checkpoint with: envace train --resume --out 'it'\\''s'"}},
+		{"something else", errors.New("odd"), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := resumable(tt.err, "it's")
+			if got := hints(err); !slices.Equal(got, tt.want) || !errors.Is(err, tt.err) {
+				t.Errorf("%v with hints %q, want %q", err, got, tt.want)
+			}
+		})
+	}
 }

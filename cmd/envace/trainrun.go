@@ -25,14 +25,8 @@ func runTrain(ctx context.Context, o trainOptions) error {
 		o.Out = freshFolder(s.Recipe)
 	}
 	err = recipe.Run(ctx, s, o.Out, o.Resume, o.Stderr)
-	resume := "envace train --resume --out " + shellQuoted(o.Out)
-	switch {
-	case errors.Is(err, recipe.ErrInterrupted):
-		return hinted{err, "go on with: " + resume}
-	case errors.Is(err, syscall.ENOSPC):
-		return hinted{err, "free some space, and then go on from the last checkpoint with: " + resume}
-	case err != nil:
-		return err
+	if err != nil {
+		return resumable(err, o.Out)
 	}
 	r, err := run.ReadReport(o.Out)
 	if err != nil {
@@ -41,6 +35,18 @@ func runTrain(ctx context.Context, o trainOptions) error {
 	printReport(o.Stdout, r)
 	fmt.Fprintf(o.Stdout, "\nreport: %s\n", filepath.Join(o.Out, run.PageFile))
 	return nil
+}
+
+// resumable adds to the end of a run, where that helps, how to go on with it.
+func resumable(err error, out string) error {
+	resume := "envace train --resume --out " + shellQuoted(out)
+	switch {
+	case errors.Is(err, recipe.ErrInterrupted):
+		return hinted{err, "go on with: " + resume}
+	case errors.Is(err, syscall.ENOSPC):
+		return hinted{err, "free some space, and go on from the last checkpoint with: " + resume}
+	}
+	return err
 }
 
 // shellQuoted writes a path as a shell reads it.

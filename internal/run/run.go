@@ -47,6 +47,7 @@ var (
 	ErrNoReport = errors.New("the run has no report yet")
 	ErrReadOnly = errors.New("the run folder cannot be written")
 	ErrSpace    = errors.New("too little disk is free")
+	ErrBusy     = errors.New("another process is at work in the run folder")
 )
 
 // Dir is an open run folder. It is used by one goroutine at a time, and must be
@@ -102,7 +103,8 @@ func (d *Dir) empty() error {
 }
 
 // OpenExisting opens the folder of a run to go on with it, with the checks of
-// Create. It is ErrNoRun if dir holds no run. Truncate comes next.
+// Create. It is ErrNoRun if dir holds no run, and ErrBusy while another process
+// has it open. Truncate comes next.
 func OpenExisting(dir string, need int64) (*Dir, error) {
 	if !exists(filepath.Join(dir, ConfigFile)) {
 		return nil, fmt.Errorf("open run folder %s: %w: it holds no %s", dir, ErrNoRun, ConfigFile)
@@ -117,6 +119,9 @@ func open(dir string, need int64) (d *Dir, err error) {
 	}
 	if d.metrics, err = openLines(filepath.Join(dir, MetricsFile)); err != nil {
 		return nil, err
+	}
+	if err := lock(d.metrics); err != nil {
+		return nil, errors.Join(fmt.Errorf("run folder %s: %w", dir, err), d.metrics.Close())
 	}
 	if d.episodes, err = openLines(filepath.Join(dir, EpisodesFile)); err != nil {
 		return nil, errors.Join(err, d.metrics.Close())
