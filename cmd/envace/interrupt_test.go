@@ -34,7 +34,7 @@ func TestInterrupt(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "my run")
-			cmd := exec.Command("envace", "train", "--recipe", "smoke", "--out", out, "--set", "sft.steps=2", "--set", "rl.steps=3")
+			cmd := exec.Command("envace", "train", "--recipe", "smoke", "--out", out, "--set", "sft.steps=2", "--set", "sft.batch=4", "--set", "rl.batch=1", "--set", "eval.curve=2", "--set", "eval.tasks=12")
 			said, err := interrupted(t, cmd, tt.after)
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != failed {

@@ -27,7 +27,7 @@ func TestVictim(t *testing.T) {
 	var v victim
 	text, ok := os.LookupEnv(victimVariable)
 	if !ok {
-		t.SkipNow()
+		return
 	}
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		t.Fatal(err)
