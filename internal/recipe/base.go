@@ -129,7 +129,7 @@ func corpus() iter.Seq[string] {
 func (l *lab) base(ctx context.Context) error {
 	s := l.Base
 	form := l.babbling(s.Batch - s.Copy)
-	warm := l.copying("base", 2*s.Batch, 1)
+	warm := l.copying("base", 3*s.Batch, 1)
 	mixed := l.copying("base", s.Copy, float64(s.Copy)/float64(s.Batch))
 	stage := train.SFT{
 		Trainer: l.engine, Steps: s.Steps, Start: l.from("base"), Adam: s.schedule(), Stage: "base", Log: log{l: l}, After: l.keep("base", s.Steps),
