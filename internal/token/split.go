@@ -16,7 +16,7 @@ const (
 	patternQwen  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	patternLlama = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	patternGPT2  = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-	patternWord  = `[\p{L}\p{M}]+|\p{N}|[^\p{L}\p{M}\p{N}]+`
+	patternWord  = `[\p{L}\p{M}]+|\p{N}{1,2}|[^\p{L}\p{M}\p{N}]+`
 )
 
 // splitterFor returns the splitter of a Split pre-tokenizer's pattern, nil for
@@ -104,7 +104,7 @@ func splitGPT2(s string) int {
 	return leaveOne(s, run(s, space))
 }
 
-// splitWords is the pattern of our own trainer: words, single digits, and runs
+// splitWords is the pattern of our own trainer: words, one or two digits, and runs
 // of everything else.
 func splitWords(s string) int {
 	c, n := first(s)
@@ -112,6 +112,11 @@ func splitWords(s string) int {
 	case c&(letter|mark) != 0:
 		return n + run(s[n:], letter|mark)
 	case c&number != 0:
+		if s = s[n:]; s != "" {
+			if c, m := first(s); c&number != 0 {
+				return n + m
+			}
+		}
 		return n
 	}
 	return n + runOther(s[n:], letter|mark|number)

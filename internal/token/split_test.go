@@ -31,7 +31,7 @@ func TestSplitters(t *testing.T) {
 		{patternGPT2, "I|'m| sure|'|LL| 123"},
 		{patternGPT2, "x|\n\n|\n|y| ...|\n"},
 		{patternGPT2, "a| '|s| |\t|'s"},
-		{patternWord, "amber| \"|amber|\"_|amber|\n |1|2|é|..."},
+		{patternWord, "amber| \"|amber|\"_|amber|\n |12|é|..."},
 	}
 	for _, tt := range tests {
 		text := strings.ReplaceAll(tt.want, "|", "")

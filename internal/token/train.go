@@ -25,7 +25,7 @@ const byteTokens = 256
 // pair left that comes twice; where vocab has no room for bytes, words and
 // special tokens it is an error.
 //
-// Text is split into runs of letters and marks, single digits, and runs of
+// Text is split into runs of letters and marks, one or two digits, and runs of
 // everything else, and no token crosses these borders: a word is the same token
 // wherever it stands, behind a space, a quote or an underscore. Of pairs
 // equally frequent the one of the lower ids is merged first, so the result
@@ -37,7 +37,7 @@ func Train(corpus iter.Seq[string], vocab int, o Training) (*Tokenizer, error) {
 	}
 	for _, w := range o.Words {
 		if w == "" || splitWords(w) != len(w) || slices.Contains(o.Special, w) {
-			return nil, fmt.Errorf("train tokenizer: word %q is special or not one piece (letters, a digit, or neither)", w)
+			return nil, fmt.Errorf("train tokenizer: word %q is special or not one piece (letters, one or two digits, or neither)", w)
 		}
 	}
 	learnt := learn(countPieces(corpus, o.Special), room, o.Special)

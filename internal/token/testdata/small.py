@@ -11,7 +11,7 @@ from tokenizers import AddedToken, Tokenizer
 random.seed(1)
 PIECES = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|%s| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 GPT2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-WORDS = "[\\p{L}\\p{M}]+|\\p{N}|[^\\p{L}\\p{M}\\p{N}]+"
+WORDS = "[\\p{L}\\p{M}]+|\\p{N}{1,2}|[^\\p{L}\\p{M}\\p{N}]+"
 
 
 def split(regex, behavior="Isolated", invert=False):
