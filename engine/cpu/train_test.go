@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"envace/engine"
 	"envace/internal/model"
+	"envace/internal/oracle"
 	"envace/internal/weights"
-	"pgregory.net/rapid"
 )
 
 // Packed into a forest, rows give the losses and gradients that they give alone.
@@ -276,6 +278,9 @@ func TestLearning(t *testing.T) {
 
 // Once a step has been taken, further ones need no memory but small change.
 func TestStepsAllocateLittle(t *testing.T) {
+	if oracle.Race {
+		t.Skip("the race detector allocates too")
+	}
 	e := lively(t, weights.Qwen3, Options{Threads: 1})
 	rnd := model.NewRand(3)
 	data := forestData(&rnd, forestRows(&rnd, 20, 80, 4))
