@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"envace/chat"
 	"envace/rollout"
@@ -238,14 +239,16 @@ func (t *turn) reply(c *task.Check) (rollout.Outcome, string) {
 	if !ok {
 		return rollout.Fail, "no reply"
 	}
-	out, why := Said(said, c, t.results, t.made)
+	out, why := Said(said, c, t.ep.Task.Turns[t.ep.User].User, t.results, t.made)
 	t.broken = t.broken || out == rollout.Unknown
 	return out, why
 }
 
-// Said decides a reply check on the text of a reply; results gives the answers
-// that its references point into, made says whether an item's call was made.
-func Said(said string, c *task.Check, results task.Results, made func(item string) bool) (rollout.Outcome, string) {
+// Said decides a reply check on the text of a reply to what the user asked;
+// results gives the answers that its references point into, made says whether an
+// item's call was made.
+func Said(said string, c *task.Check, asked string, results task.Results, made func(item string) bool) (rollout.Outcome, string) {
+	right := asked // numbers in it may be said
 	for _, v := range c.Contains {
 		if ref, ok := task.AsRef(v); ok && !made(ref.Item) {
 			return rollout.Fail, "the call of " + ref.Item + " was not made"
@@ -257,6 +260,7 @@ func Said(said string, c *task.Check, results task.Results, made func(item strin
 		if text := task.Plain(value); !task.Mentions(said, text) {
 			return rollout.Fail, fmt.Sprintf("the reply does not say %q", text)
 		}
+		right += "\n" + task.Plain(value)
 	}
 	mentions := func(text string) bool { return task.Mentions(said, text) }
 	if len(c.AnyOf) > 0 && !slices.ContainsFunc(c.AnyOf, mentions) {
@@ -264,6 +268,13 @@ func Said(said string, c *task.Check, results task.Results, made func(item strin
 	}
 	if i := slices.IndexFunc(c.Excludes, mentions); i >= 0 {
 		return rollout.Fail, fmt.Sprintf("the reply says %q", c.Excludes[i])
+	}
+	if n := len(strings.Fields(said)); c.MaxWords > 0 && n > c.MaxWords {
+		return rollout.Fail, fmt.Sprintf("the reply has %d words, %d too many", n, n-c.MaxWords)
+	}
+	other := func(number string) bool { return !task.Mentions(right, number) }
+	if numbers := task.Numbers(said); c.NoOtherNumber && slices.ContainsFunc(numbers, other) {
+		return rollout.Fail, fmt.Sprintf("the reply says %s, which nobody asked for", numbers[slices.IndexFunc(numbers, other)])
 	}
 	return rollout.Pass, ""
 }

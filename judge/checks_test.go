@@ -22,7 +22,7 @@ type did struct {
 
 // played is an episode of one user turn.
 func played(items []task.Item, calls []did, reply string) *rollout.Episode {
-	ep := &rollout.Episode{Task: task.Task{ID: "t", Turns: []task.Turn{{Checklist: items}}, Tools: []chat.Function{{Name: "get"}, {Name: "put", Write: true}}}}
+	ep := &rollout.Episode{Task: task.Task{ID: "t", Turns: []task.Turn{{User: "is it less than 20?", Checklist: items}}, Tools: []chat.Function{{Name: "get"}, {Name: "put", Write: true}}}}
 	add(ep, 0, calls, reply)
 	return ep
 }
@@ -149,6 +149,11 @@ func TestChecks(t *testing.T) {
 		{"one of some words", `{"id":"B","weight":1,"check":{"type":"reply","any_of":["cannot","sorry"]}}`, nil, "Sorry!", "B pass", 1, false},
 		{"none of some words", `{"id":"B","weight":1,"check":{"type":"reply","any_of":["cannot","sorry"]}}`, nil, "done", "B fail", 0, false},
 		{"a word that must not be said", `{"id":"B","weight":1,"check":{"type":"reply","any_of":["done"],"excludes":["not"]}}`, nil, "not done", "B fail", 0, false},
+		{"as many words as are allowed", `{"id":"B","weight":1,"check":{"type":"reply","any_of":["done"],"max_words":3}}`, nil, "it is  done.", "B pass", 1, false},
+		{"a word too many", `{"id":"B","weight":1,"check":{"type":"reply","any_of":["done"],"max_words":3}}`, nil, "so it is done.", "B fail", 0, false},
+		{"the number and no other", getA + `,{"id":"B","weight":1,"check":{"type":"reply","contains":[{"$ref":{"item":"A","path":"v"}}],"no_other_number":true}}`, []did{{"get", `{"id":"a"}`, `{"v":4}`, ""}}, "room-14 is on floor 4.", "A pass, B pass", 1, false},
+		{"several numbers are no answer", getA + `,{"id":"B","weight":1,"check":{"type":"reply","contains":[{"$ref":{"item":"A","path":"v"}}],"no_other_number":true}}`, []did{{"get", `{"id":"a"}`, `{"v":4}`, ""}}, "floor 4 or 5", "A pass, B fail", 0.5, false},
+		{"a number that the user said", getA + `,{"id":"B","weight":1,"check":{"type":"reply","contains":[{"$ref":{"item":"A","path":"v"}}],"no_other_number":true}}`, []did{{"get", `{"id":"a"}`, `{"v":4}`, ""}}, "4 is less than 20", "A pass, B pass", 1, false},
 		{"no reply", `{"id":"B","weight":1,"check":{"type":"reply","any_of":["done"]}}`, []did{{"get", `{}`, `{}`, ""}}, "", "B fail", 0, false},
 		{"a reply that only a reader can judge", getA + `,{"id":"B","weight":1,"check":{"type":"reply","reference":"it is done"}}`, []did{{"get", `{"id":"a"}`, `{}`, ""}}, "it is done", "A pass, B unknown", 1, false},
 

@@ -204,13 +204,19 @@ func (ep *Episode) Exchanges() []Exchange {
 	return answered
 }
 
+// whole reports whether the turn came to its end and holds nothing malformed.
+func (t *Turn) whole() bool {
+	stop := t.Sequence.Stop
+	return len(t.Errors) == 0 && stop != engine.StopLength && stop != engine.StopWindow
+}
+
 // Reply returns what the policy last told the user in user turn u, and whether
-// it did: a message without calls that is not malformed.
+// it did: a finished message without calls that is not malformed.
 func (ep *Episode) Reply(u int) (string, bool) {
 	for i := len(ep.Entries) - 1; i >= 0; i-- {
 		e := ep.Entries[i]
 		if e.User == u && e.Source == FromPolicy {
-			return e.Message.Content, len(e.Message.Calls) == 0 && (e.Turn == nil || len(e.Turn.Errors) == 0)
+			return e.Message.Content, len(e.Message.Calls) == 0 && (e.Turn == nil || e.Turn.whole())
 		}
 	}
 	return "", false

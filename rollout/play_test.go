@@ -416,6 +416,8 @@ func TestEpisodeReply(t *testing.T) {
 		{"talk", []Entry{policy(0, talk)}, "hello", true},
 		{"talk of another turn", []Entry{policy(1, talk)}, "", false},
 		{"a call", []Entry{policy(0, talk), policy(0, calls)}, "wait", false},
+		{"cut off by its cap", []Entry{{Message: talk, Source: FromPolicy, Turn: &Turn{Sequence: engine.Sequence{Stop: engine.StopLength}}}}, "hello", false},
+		{"cut off by the window", []Entry{{Message: talk, Source: FromPolicy, Turn: &Turn{Sequence: engine.Sequence{Stop: engine.StopWindow}}}}, "hello", false},
 		{"malformed", []Entry{policy(0, talk, render.CallError{Code: "X"})}, "hello", false},
 		{"the last one counts", []Entry{policy(0, calls), policy(0, talk), policy(1, calls)}, "hello", true},
 		{"without a turn", []Entry{{Message: talk, Source: FromPolicy}}, "hello", true},

@@ -20,7 +20,7 @@ type Item struct {
 const (
 	ToolCall   = "tool_call"   // the turn holds a call with this name and these arguments
 	ToolResult = "tool_result" // the call of item Of, or of this name, was answered with the outcome that is expected
-	Reply      = "reply"       // the turn's reply holds what Contains, AnyOf and Excludes say
+	Reply      = "reply"       // the turn's reply is as Contains, AnyOf, Excludes, MaxWords and NoOtherNumber say
 	OnlyWrites = "only_writes" // every call of a write tool in this turn is one that a tool_call item of the list wants
 )
 
@@ -42,10 +42,14 @@ type Check struct {
 
 	// reply: values are literals (strings, numbers) or {"$ref": Ref}, compared as
 	// whole words without regard to case.
-	Contains  []json.RawMessage `json:"contains,omitempty"`
-	AnyOf     []string          `json:"any_of,omitempty"`
-	Excludes  []string          `json:"excludes,omitempty"`
-	Reference string            `json:"reference,omitempty"` // the expert's reply, for a judge that reads
+	Contains []json.RawMessage `json:"contains,omitempty"`
+	AnyOf    []string          `json:"any_of,omitempty"`
+	Excludes []string          `json:"excludes,omitempty"`
+	MaxWords int               `json:"max_words,omitempty"` // 0: no bound
+	// NoOtherNumber forbids every number that is neither in Contains nor in what
+	// the user said: a reply that tries several is no answer.
+	NoOtherNumber bool   `json:"no_other_number,omitempty"`
+	Reference     string `json:"reference,omitempty"` // the expert's reply, for a judge that reads
 }
 
 // Ref points into the result of the call that satisfied a tool_call item.

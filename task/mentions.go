@@ -1,6 +1,7 @@
 package task
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -21,6 +22,19 @@ func Mentions(said, text string) bool {
 		from = i + 1
 	}
 	return false
+}
+
+// Numbers returns the numbers that stand in said as whole words, without the
+// white space and the punctuation around them.
+func Numbers(said string) []string {
+	var out []string
+	for _, w := range strings.FieldsFunc(said, func(r rune) bool { return !word(r) && !strings.ContainsRune("-_.:", r) }) {
+		w = strings.TrimRight(strings.TrimLeft(w, "_.:"), "-_.:")
+		if _, err := strconv.ParseFloat(w, 64); err == nil && strings.ContainsAny(w, "0123456789") {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 // joined reports whether the border between a and b lies inside a word or a

@@ -1,6 +1,23 @@
 package task
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
+
+func TestNumbers(t *testing.T) {
+	for said, want := range map[string][]string{
+		"":                               nil,
+		"the price is 30.":               {"30"},
+		"30, 4.5 and -7 (or 12)!":        {"30", "4.5", "-7", "12"},
+		"c-4, 4-b, a7, 9:30, no. inf":    nil,
+		"$45 or 45% of 9007199254740993": {"45", "45", "9007199254740993"},
+	} {
+		if got := Numbers(said); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", said, got, want)
+		}
+	}
+}
 
 func TestMentions(t *testing.T) {
 	for _, tt := range []struct {

@@ -136,15 +136,18 @@ func (l *checklist) reply(p *Plan, when []task.Cond, writes []string, weight flo
 		ID: id, Focus: "assistant.content.user_visible_reply", Required: true, Weight: weight,
 		DependsOn: union(writes, items(refs(p.values))),
 		Question:  "does the reply tell the user what came of it?",
-		Pass:      fmt.Sprintf("it says in effect: %q%s", p.wording(), describe(when)),
-		Failures:  []string{"a value is missing or was not what the tool answered"},
+		Pass:      fmt.Sprintf("it says in effect: %q%s, in at most %d words", p.wording(), describe(when), check.MaxWords),
+		Failures:  []string{"a value is missing or was not what the tool answered", "another number is offered too", "it rambles or was cut off"},
 		Check:     check,
 	})
 }
 
 // check is what a reply must hold.
 func (p *Plan) check() *task.Check {
-	c := &task.Check{Type: task.Reply, AnyOf: p.anyOf, Excludes: p.excludes}
+	c := &task.Check{
+		Type: task.Reply, AnyOf: p.anyOf, Excludes: p.excludes,
+		MaxWords: 2*len(strings.Fields(p.text)) + 12, NoOtherNumber: true,
+	}
 	for _, r := range refs(p.values) {
 		c.Contains = append(c.Contains, encode(r))
 	}

@@ -24,7 +24,7 @@ func TestMutantsFail(t *testing.T) {
 			}
 		}
 		t.Log(tried)
-		for _, name := range []string{"without a write", "another entity", "wrong value", "one more write", "no reply"} {
+		for _, name := range []string{"without a write", "another entity", "wrong value", "one more write", "no reply", "two numbers", "rambling"} {
 			if tried[name] == 0 {
 				t.Errorf("no task tried %s", name)
 			}
@@ -51,6 +51,11 @@ func mutants(t task.Task) map[string]*rollout.Episode {
 				}
 			}
 		}
+	}
+	for name, more := range map[string]string{"two numbers": " or 1007.", "rambling": strings.Repeat(" it is so", 20)} {
+		ep := rollout.Recorded(t)
+		ep.Entries[len(ep.Entries)-1].Message.Content += more
+		out[name] = ep
 	}
 	if wrong := misquote(t); wrong != nil {
 		out["wrong value"] = wrong

@@ -134,7 +134,7 @@ func (c *course) told(ep *rollout.Episode, u int) string {
 		return "no reply"
 	}
 	made := func(id string) bool { _, ok := c.results[id]; return ok }
-	if out, why := judge.Said(said, c.reply.check(), c.answer, made); out != rollout.Pass {
+	if out, why := judge.Said(said, c.reply.check(), ep.Task.Turns[u].User, c.answer, made); out != rollout.Pass {
 		return why
 	}
 	return ""

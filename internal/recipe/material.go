@@ -115,7 +115,7 @@ func (l *lab) workbench() (material, error) {
 	return m, nil
 }
 
-const testSeed = 1
+const testSeed = 2 // of tasks on which no setting was tried
 
 // mixed draws n tasks, evenly from the domains, and shuffles them.
 func mixed(domains []string, split string, n int, seed uint64) ([]task.Task, error) {
