@@ -101,12 +101,14 @@ func (l *lab) newModel() error {
 	return l.openModel(dir)
 }
 
+const corpusSeed = 1
+
 // corpus is what the tokenizer learns its pieces from: dialogues of the training
 // domains as text. (Every word of the workbench becomes a token in any case.)
 func corpus() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, d := range workbench.Train() {
-			tasks, err := workbench.Tasks(d, testSeed, "sft", 100)
+			tasks, err := workbench.Tasks(d, corpusSeed, "sft", 100)
 			if err != nil {
 				return
 			}
