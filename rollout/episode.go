@@ -28,7 +28,6 @@ type Turn struct {
 	Prompt   []int // tokens the policy saw
 	Sequence engine.Sequence
 	Errors   []render.CallError // blocks of it that are no calls
-	Masked   bool               // keeps it out of training: its episode made no sense or was cut off
 }
 
 // Source says where a message of an episode comes from.
@@ -58,14 +57,14 @@ type Stop string
 // The reasons. Only a broken engine or a cancelled context is no reason but an
 // error.
 const (
-	StopDone   Stop = "done"   // all user turns are played
-	StopJudge  Stop = "judge"  // a required item was not met
-	StopTurns  Stop = "turns"  // the cap on messages of the policy
-	StopTokens Stop = "tokens" // one message hit its token cap
-	StopWindow Stop = "window" // the prompt outgrew the model's window
-	StopParse  Stop = "parse"  // too many malformed messages in a row
-	StopWorld  Stop = "world"  // the world could not reply
-	StopTime   Stop = "timeout"
+	StopDone   Stop = "done"    // all user turns are played
+	StopJudge  Stop = "judge"   // a required item was not met
+	StopTurns  Stop = "turns"   // the cap on messages of the policy
+	StopTokens Stop = "tokens"  // one message hit its token cap
+	StopWindow Stop = "window"  // the prompt outgrew the model's window
+	StopParse  Stop = "parse"   // too many malformed messages in a row
+	StopWorld  Stop = "world"   // the world could not reply
+	StopTime   Stop = "timeout" // it took longer than Limits.Time
 )
 
 // Episode is one task played to its end.

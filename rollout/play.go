@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"envace/chat"
 	"envace/engine"
@@ -23,6 +24,9 @@ type Limits struct {
 	Messages  int // messages of the policy in one episode
 	User      int // user turns
 	Malformed int // malformed messages in a row
+	// Time is the wall clock of one episode; 0 is no bound. What it cuts off depends
+	// on the machine: it is for tools that may hang, not for long episodes.
+	Time time.Duration
 }
 
 // DefaultLimits are the paper's (30 messages, 30 user turns).
@@ -39,6 +43,8 @@ type Game struct {
 	Seed   uint64 // of the episode: (run, step, task, member)
 }
 
+var errTime = errors.New("the episode's time is over")
+
 // Play plays t to its end. Whatever goes wrong inside the episode is kept on it
 // as the reason of its end; an error is a broken engine or a cancelled context.
 func (g Game) Play(ctx context.Context, t task.Task) (*Episode, error) {
@@ -48,8 +54,17 @@ func (g Game) Play(ctx context.Context, t task.Task) (*Episode, error) {
 	if err != nil {
 		return nil, fmt.Errorf("task %s: prompt: %w", t.ID, err)
 	}
+	if limit := g.Limits.Time; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTime)
+		defer cancel()
+	}
 	for ep.Stop == "" {
-		if ids, err = g.round(ctx, ep, ids); err != nil {
+		ids, err = g.round(ctx, ep, ids)
+		switch {
+		case err != nil && context.Cause(ctx) == errTime:
+			ep.Stop, ep.Detail = StopTime, fmt.Sprintf("it took more than %v", g.Limits.Time)
+		case err != nil:
 			return nil, fmt.Errorf("task %s: %w", t.ID, err)
 		}
 	}

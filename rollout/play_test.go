@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"envace/chat"
 	"envace/engine"
@@ -398,6 +400,30 @@ func TestEpisodeOpenAndExchanges(t *testing.T) {
 	if ep.Open() != nil {
 		t.Error("calls stay open after the user spoke")
 	}
+}
+
+// hanging is a world that never answers.
+type hanging struct{}
+
+func (hanging) Reply(ctx context.Context, _ *Episode) (Reply, error) {
+	<-ctx.Done()
+	return Reply{}, ctx.Err()
+}
+
+func TestPlayEndsWhenItsTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := Game{Policy: Policy{Renderer: letters{}, Sampler: &script{act: says(call("list", `{}`))}}, World: hanging{}, Limits: Limits{Time: time.Minute}}
+		ep, err := g.Play(t.Context(), shop("hi"))
+		if err != nil || ep.Stop != StopTime || ep.Detail != "it took more than 1m0s" || len(ep.Entries) != 2 {
+			t.Fatalf("%+v, %v", ep, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		g.Policy.Sampler = &script{act: says(call("list", `{}`))}
+		if _, err := g.Play(ctx, shop("hi")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a deadline of the caller is no reason of an episode: %v", err)
+		}
+	})
 }
 
 func TestEpisodeReply(t *testing.T) {

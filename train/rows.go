@@ -48,7 +48,7 @@ func Rows(eps []*rollout.Episode, c Credit) []Row {
 			for _, call := range e.Message.Calls {
 				calls[call.ID] = call
 			}
-			if e.Turn == nil || e.Turn.Masked || e.Turn.Role == rollout.Act && broken(ep) {
+			if e.Turn == nil || e.Turn.Role == rollout.Act && broken(ep) {
 				continue
 			}
 			r := Row{Task: ep.Task.ID, Role: e.Turn.Role, Turn: e.Turn, Reward: ep.Reward}

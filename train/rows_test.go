@@ -45,8 +45,6 @@ func recorded() task.Task {
 
 func TestRows(t *testing.T) {
 	reply := spoken(act, chat.Message{Role: chat.Assistant, Content: "done"})
-	masked := spoken(act, chat.Message{Role: chat.Assistant, Content: "done"})
-	masked.Turn.Masked = true
 	user := rollout.Entry{Message: chat.Message{Role: chat.User}}
 	whole := slices.Concat([]rollout.Entry{user}, exchange("1", `{"id":1}`, `{"v":1.0}`), []rollout.Entry{reply})
 	broken := []rollout.Verdict{{Known: true}, {Broken: true}}
@@ -64,7 +62,6 @@ func TestRows(t *testing.T) {
 		{"cut off by the clock", rollout.Episode{Entries: whole, Stop: rollout.StopTime}, nil},
 		{"cut off by the world", rollout.Episode{Entries: whole, Stop: rollout.StopWorld}, nil},
 		{"a world that makes no sense", rollout.Episode{Entries: whole, Stop: rollout.StopDone, Verdict: broken}, []rollout.Role{tool}},
-		{"a masked turn", rollout.Episode{Entries: []rollout.Entry{user, masked, reply}, Stop: rollout.StopDone}, []rollout.Role{act}},
 		{"nothing sampled", rollout.Episode{Entries: []rollout.Entry{user}, Stop: rollout.StopDone}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

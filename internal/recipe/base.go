@@ -56,7 +56,7 @@ func (l *lab) openModel(path string) error {
 	if err != nil {
 		return err
 	}
-	if l.renderer, err = render.Open(m, render.Config{}); err != nil {
+	if l.renderer, err = render.Open(m, l.Model.renderer()); err != nil {
 		return fmt.Errorf("model %s: %w", path, err)
 	}
 	if err := m.Close(); err != nil {

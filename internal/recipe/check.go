@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"envace/internal/kernel"
+	"envace/render"
 	"envace/rollout"
 )
 
@@ -64,7 +65,7 @@ func (s Settings) bounds() []bound {
 		from("data.sft", s.Data.SFT, 0), from("data.rl", s.Data.RL, 0),
 		from("data.turns", s.Data.Turns, 0), from("data.tokens", s.Data.Tokens, 0), share("data.held", s.Data.Held),
 		from("rl.minibatch", s.RL.Minibatch, 0), from("rl.temperature", s.RL.Temperature, 0),
-		from("rl.max_tokens", s.RL.MaxTokens, 0), from("rl.messages", s.RL.Messages, 0), share("rl.rehearse", s.RL.Rehearse),
+		from("rl.max_tokens", s.RL.MaxTokens, 0), from("rl.messages", s.RL.Messages, 0), from("rl.seconds", s.RL.Seconds, 0), share("rl.rehearse", s.RL.Rehearse),
 		share("rl.clip_low", s.RL.ClipLow), from("rl.clip_high", s.RL.ClipHigh, 0), from("rl.dual_clip", s.RL.DualClip, 0), from("rl.kl", s.RL.KL, 0),
 		from("eval.every", s.Eval.Every, 0), from("eval.curve", s.Eval.Curve, 0), from("eval.tasks", s.Eval.Tasks, 0),
 		from("eval.held", s.Eval.Held, 0), from("eval.rehearse", s.Eval.Rehearse, 0), from("eval.save", s.Eval.Save, 0),
@@ -112,6 +113,12 @@ func (s Settings) checkChoices() error {
 	fewShot := []rollout.FewShot{rollout.FewShotNone, rollout.FewShotPast, rollout.FewShotAll}
 	if !slices.Contains(fewShot, s.Data.FewShot) {
 		return fmt.Errorf("few-shot %q (setting data.few_shot): want none, past or all", s.Data.FewShot)
+	}
+	if !slices.Contains([]string{"", "on", "off"}, s.Model.Thinking) {
+		return fmt.Errorf("setting model.thinking is %q: want on, off, or nothing", s.Model.Thinking)
+	}
+	if !slices.Contains([]render.History{render.Keep, render.Split}, s.Model.History) {
+		return fmt.Errorf("setting model.history is %q: want split, or nothing", s.Model.History)
 	}
 	if s.RL.KL > 0 && !slices.Contains([]string{"k1", "k2", "k3"}, s.RL.KLKind) {
 		return fmt.Errorf("setting rl.kl_kind is %q: want k1, k2 or k3", s.RL.KLKind)

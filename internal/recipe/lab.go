@@ -231,7 +231,9 @@ func (l *lab) policy(sampler engine.Sampler, temperature float64) rollout.Policy
 	return p
 }
 
-func (l *lab) limits() rollout.Limits { return rollout.Limits{Messages: l.RL.Messages} }
+func (l *lab) limits() rollout.Limits {
+	return rollout.Limits{Messages: l.RL.Messages, Time: time.Duration(l.RL.Seconds * float64(time.Second))}
+}
 
 // imagined is the rehearsed world of a policy.
 func (l *lab) imagined(p rollout.Policy) rollout.Worlds {

@@ -11,6 +11,7 @@ import (
 
 	"envace/engine"
 	"envace/recipes"
+	"envace/render"
 	"envace/rollout"
 	"envace/train"
 )
@@ -46,6 +47,9 @@ type Model struct {
 	Context   int     `toml:"context" json:"context"`
 	Deviation float64 `toml:"deviation" json:"deviation"` // of its random matrices
 	Brief     bool    `toml:"brief" json:"brief"`         // the short wording of prompts
+
+	Thinking string         `toml:"thinking" json:"thinking"` // on, off, or "": as the template has it
+	History  render.History `toml:"history" json:"history"`   // split, or "": sampled tokens stay as they are
 }
 
 // Data says what is learnt from and measured on.
@@ -83,6 +87,7 @@ type RL struct {
 	Temperature float64 `toml:"temperature" json:"temperature"`
 	MaxTokens   int     `toml:"max_tokens" json:"max_tokens"` // of one message
 	Messages    int     `toml:"messages" json:"messages"`     // of one episode
+	Seconds     float64 `toml:"seconds" json:"seconds"`       // of one episode, where tools may hang; 0: no bound
 	Std         bool    `toml:"std" json:"std"`
 	Fidelity    bool    `toml:"fidelity" json:"fidelity"`
 	RowMean     bool    `toml:"row_mean" json:"row_mean"`
@@ -162,6 +167,16 @@ func (s Stage) schedule() func(step int) engine.Adam {
 
 func (r RL) credit() train.Credit {
 	return train.Credit{Std: r.Std, Fidelity: r.Fidelity, RowMean: r.RowMean, Rehearse: r.Rehearse}
+}
+
+// renderer says how the model's chats are written.
+func (m Model) renderer() render.Config {
+	c := render.Config{History: m.History}
+	if m.Thinking != "" {
+		on := m.Thinking == "on"
+		c.Thinking = &on
+	}
+	return c
 }
 
 func (r RL) loss() engine.Loss {

@@ -55,7 +55,6 @@ type Entry struct {
 	Tokens       int            `json:"tokens,omitempty"`
 	Text         string         `json:"text,omitempty"`   // as sampled, special tokens included
 	Errors       []string       `json:"errors,omitempty"` // blocks of it that are no calls
-	Masked       bool           `json:"masked,omitempty"`
 }
 
 // Verdict is the judgement of one user turn.
@@ -124,7 +123,7 @@ func newEntry(e rollout.Entry, text func([]int) string) Entry {
 	if e.Turn == nil {
 		return out
 	}
-	out.PromptTokens, out.Tokens, out.Masked = len(e.Turn.Prompt), len(e.Turn.Sequence.Tokens), e.Turn.Masked
+	out.PromptTokens, out.Tokens = len(e.Turn.Prompt), len(e.Turn.Sequence.Tokens)
 	if text != nil {
 		out.Text = text(e.Turn.Sequence.Tokens)
 	}
