@@ -25,10 +25,13 @@ import (
 // special are the control tokens of the small models' format.
 var special = []string{"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<execution_result>", "</execution_result>"}
 
+// newModel is the model path of a fresh model.
+const newModel = "new"
+
 // model opens what is trained, and its format.
 func (l *lab) model() error {
 	switch l.Model.Path {
-	case "new":
+	case newModel:
 		return l.newModel()
 	case "":
 		dir := filepath.Join(l.dir.Path, "base")

@@ -136,15 +136,22 @@ func (l *lab) prepare(resume bool) error {
 // begin writes the settings, or puts the folder of a run to resume back to what
 // its last checkpoint knows of.
 func (l *lab) begin(resume bool) error {
-	if !resume {
-		return errors.Join(l.dir.WriteConfig(l.Settings), l.save())
+	if resume {
+		return l.rewind()
 	}
-	return l.rewind()
+	var err error
+	if l.state.Inputs, err = l.inputs(); err != nil {
+		return err
+	}
+	return errors.Join(l.dir.WriteConfig(l.Settings), l.save())
 }
 
 // rewind forgets what was written after the last checkpoint.
 func (l *lab) rewind() error {
 	if err := l.state.read(filepath.Join(l.dir.Path, stateFile)); err != nil {
+		return err
+	}
+	if err := l.unchanged(); err != nil {
 		return err
 	}
 	if err := l.sweep(); err != nil {

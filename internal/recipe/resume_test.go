@@ -203,7 +203,7 @@ func strip(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, x := range v {
-			if k == "time" || k == "started" || strings.HasPrefix(k, "seconds") {
+			if k == "time" || k == "started" || strings.HasPrefix(k, "seconds") || strings.HasPrefix(k, "sampler_") {
 				delete(v, k)
 			}
 			strip(x)

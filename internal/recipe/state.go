@@ -32,6 +32,8 @@ type state struct {
 	Scores     []score   `json:"scores"`
 	Steps      int       `json:"sft_more_steps,omitempty"`
 
+	Inputs map[string]string `json:"inputs,omitempty"` // fingerprints of the files it began with, by path
+
 	stale []string // checkpoints to drop once this is written
 }
 

@@ -1,0 +1,80 @@
+package recipe
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// inputs are the fingerprints of the files that a run reads again when it is
+// resumed, by path.
+func (l *lab) inputs() (map[string]string, error) {
+	out := map[string]string{}
+	for _, root := range []string{l.Model.Path, l.Data.Path, l.Data.Checklists} {
+		if root == "" || root == newModel {
+			continue
+		}
+		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			out[path], err = fingerprint(path)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", root, err)
+		}
+	}
+	return out, nil
+}
+
+// sampled is how much of a file's beginning and end its fingerprint covers: all of
+// a data set, of large weights the table of tensors and the size.
+const sampled = 32 << 20
+
+func fingerprint(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, sampled)); err != nil {
+		return "", err
+	}
+	if rest := info.Size() - sampled; rest > 0 {
+		if _, err := io.Copy(h, io.NewSectionReader(f, max(sampled, info.Size()-sampled), sampled)); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%d bytes, %x", info.Size(), h.Sum(nil)[:12]), nil
+}
+
+// unchanged refuses to go on with other files than those the run began with.
+func (l *lab) unchanged() error {
+	now, err := l.inputs()
+	if err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
+	var all []error
+	for _, path := range slices.Sorted(maps.Keys(l.state.Inputs)) {
+		switch is, was := now[path], l.state.Inputs[path]; is {
+		case was:
+		case "":
+			all = append(all, fmt.Errorf("resume: %s is gone, the run began with it: put it back, or start a new run", path))
+		default:
+			all = append(all, fmt.Errorf("resume: %s has changed since the run began (%s then, %s now): put the old file back, or start a new run", path, was, is))
+		}
+	}
+	return errors.Join(all...)
+}
