@@ -84,6 +84,14 @@ func (s *Sampler) Sample(ctx context.Context, prompt []int, n int, p engine.Para
 		return nil, fmt.Errorf("sample: %w", err)
 	}
 	c := newCall(ctx, prompt, n, p)
+	if err := s.await(c); err != nil {
+		return nil, fmt.Errorf("sample: %w", err)
+	}
+	return c.out, nil
+}
+
+// await has c computed, until it ends or its context does.
+func (s *Sampler) await(c *call) error {
 	s.mu.Lock()
 	s.incoming = append(s.incoming, c)
 	if !s.running {
@@ -93,13 +101,10 @@ func (s *Sampler) Sample(ctx context.Context, prompt []int, n int, p engine.Para
 	s.mu.Unlock()
 	select {
 	case <-c.done:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("sample: %w", ctx.Err())
+		return c.err
+	case <-c.ctx.Done():
+		return c.ctx.Err()
 	}
-	if c.err != nil {
-		return nil, fmt.Errorf("sample: %w", c.err)
-	}
-	return c.out, nil
 }
 
 func (s *Sampler) checkSample(prompt []int, n int, p engine.Params) error {

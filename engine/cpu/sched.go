@@ -20,6 +20,7 @@ type call struct {
 	done   chan struct{}
 	ended  bool
 	fresh  []*sequence
+	watch  *engine.Watch // of Stream; its call has one sequence
 }
 
 // sequence is one continuation under way.
@@ -29,6 +30,7 @@ type sequence struct {
 	ids  []int      // prompt and what has been drawn
 	seq  *model.Seq // nil while it waits for memory
 	next drawn
+	top  []engine.Likely // of next, where it is watched
 	over bool
 }
 
@@ -127,7 +129,7 @@ func (s *Sampler) step() (err error) {
 	}
 	err = s.decoder.Step(b.seqs, prefillTokens, func(i int, logits []float32) {
 		q := b.active[i]
-		q.next = pick(logits, q.call.p, q.i, len(q.ids)-len(q.call.prompt))
+		q.next = q.pick(logits)
 	})
 	if err != nil {
 		return err
@@ -211,6 +213,7 @@ func (q *sequence) take(window int) {
 	out.Tokens = append(out.Tokens, q.next.id)
 	out.Logprobs = append(out.Logprobs, q.next.logprob)
 	out.SampleLogprobs = append(out.SampleLogprobs, q.next.sample)
+	q.tell()
 	switch {
 	case slices.Contains(p.Stop, q.next.id):
 		out.Stop = engine.StopToken
