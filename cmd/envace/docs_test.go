@@ -115,7 +115,7 @@ func checkCommand(args []string) string {
 	if err := cmd.ParseFlags(rest); err != nil {
 		return err.Error()
 	}
-	if given := cmd.Flags().Args(); cmd.HasSubCommands() && len(given) > 0 {
+	if given := cmd.Flags().Args(); cmd.HasSubCommands() && len(given) > 0 && cmd.ValidateArgs(given) != nil {
 		return "there is no command " + given[0]
 	}
 	if cmd.Flags().Lookup("set") == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"envace/internal/hub"
 	"envace/internal/run"
 	"envace/task"
 )
@@ -27,6 +28,14 @@ func hints(err error) []string {
 		return []string{"let it end, or give another folder as --out"}
 	case errors.Is(err, run.ErrReadOnly):
 		return []string{"give a folder as --out that you may write"}
+	case errors.Is(err, hub.ErrGated):
+		return []string{"accept the conditions on that page, and give your token as HF_TOKEN"}
+	case errors.Is(err, hub.ErrDenied):
+		return []string{"look at the name; for a private model give a token that may read it as HF_TOKEN"}
+	case errors.Is(err, hub.ErrMissing):
+		return []string{"look at the name, --revision and --file"}
+	case errors.Is(err, hub.ErrReadOnly), errors.Is(err, hub.ErrSpace):
+		return []string{"free some space, or name a folder that you may write, on a larger disk, as HF_HOME"}
 	case errors.Is(err, run.ErrSpace):
 		return []string{"free some space, or give a folder on another disk as --out"}
 	}

@@ -18,18 +18,24 @@ import (
 )
 
 func modelCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "model PATH",
 		Short: "Tell what is in a model folder or GGUF file",
 		Long: `Tell what is in a model: architecture and sizes, the types its numbers are stored
 in, its tokenizer and chat template, and the memory that sampling and training
-would take. PATH is a folder of Hugging Face files, a checkpoint, or a GGUF file.`,
+would take. PATH is a folder of Hugging Face files, a checkpoint, a GGUF file, or
+the name of a pulled model.`,
 		Example: `  envace model models/qwen3
   envace model smollm2-135m-instruct.Q4_1.gguf
-  envace model runs/first/checkpoints/rl`,
+  envace model runs/first/checkpoints/rl
+  envace model pull Qwen/Qwen3-0.6B`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			m, err := weights.Open(given[0])
+			path, err := modelPath(given[0])
+			if err != nil {
+				return err
+			}
+			m, err := weights.Open(path)
 			if err != nil {
 				return err
 			}
@@ -42,6 +48,8 @@ would take. PATH is a folder of Hugging Face files, a checkpoint, or a GGUF file
 			return w.Flush()
 		},
 	}
+	cmd.AddCommand(pullCommand())
+	return cmd
 }
 
 func describeShape(w io.Writer, m *weights.Model) {

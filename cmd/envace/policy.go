@@ -21,7 +21,7 @@ type modelOptions struct {
 }
 
 func (o *modelOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.Model, "model", "", "`folder` of Hugging Face files (a checkpoint is one), or a GGUF file")
+	f.StringVar(&o.Model, "model", "", "`folder` of Hugging Face files (a checkpoint is one), a GGUF file, or the name of a pulled model")
 	f.StringVar(&o.Adapter, "adapter", "", "`folder` of a LoRA adapter of that model, in peft's form")
 	f.IntVar(&o.MaxTokens, "max-tokens", 512, "most `tokens` of one message")
 	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
@@ -29,7 +29,15 @@ func (o *modelOptions) flags(f *pflag.FlagSet) {
 
 // openPolicy opens a model for greedy sampling.
 func openPolicy(ctx context.Context, o modelOptions) (rollout.Policy, error) {
-	m, err := weights.Open(o.Model)
+	path, err := modelPath(o.Model)
+	if err != nil {
+		return rollout.Policy{}, err
+	}
+	adapter, err := pulledPath(o.Adapter)
+	if err != nil {
+		return rollout.Policy{}, err
+	}
+	m, err := weights.Open(path)
 	if err != nil {
 		return rollout.Policy{}, err
 	}
@@ -38,7 +46,7 @@ func openPolicy(ctx context.Context, o modelOptions) (rollout.Policy, error) {
 	if err != nil {
 		return rollout.Policy{}, err
 	}
-	e, err := cpu.Open(o.Model, cpu.Options{Threads: o.Threads, Adapter: o.Adapter})
+	e, err := cpu.Open(path, cpu.Options{Threads: o.Threads, Adapter: adapter})
 	if err != nil {
 		return rollout.Policy{}, err
 	}

@@ -64,7 +64,7 @@ on with --resume and ends with the same files.`,
 	f.StringVar(&o.Recipe, "recipe", "", "`name` of a built-in recipe: "+strings.Join(recipes.Names(), ", ")+" (default: quickstart, or dialogues with --data)")
 	f.StringVar(&o.Config, "config", "", "settings of an earlier run, instead of a recipe: the `file` config.json")
 	f.StringArrayVar(&o.Set, "set", nil, "override a setting of the recipe, such as rl.steps=20, by `key=value` (repeatable)")
-	f.StringVar(&o.Model, "model", "", "model to start from: a `folder` of Hugging Face files, or a GGUF file")
+	f.StringVar(&o.Model, "model", "", "model to start from: a `folder` of Hugging Face files, a GGUF file, or the name of a pulled model")
 	f.StringVar(&o.Data, "data", "", "dialogues to learn from, a JSONL `file`, instead of the workbench")
 	f.StringVar(&o.Checklists, "checklists", "", "checklists of the dialogues, a JSONL `file`")
 	f.StringVar(&o.FewShot, "few-shot", "", "`which` recorded calls of a task REHEARSE is shown: none, past (up to the user turn under way) or all")

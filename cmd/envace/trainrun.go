@@ -104,7 +104,8 @@ func (o trainOptions) settings() (recipe.Settings, error) {
 	if len(o.With) > 0 {
 		s.With = o.With
 	}
-	return s, nil
+	s.Model.Path, err = modelPath(s.Model.Path)
+	return s, err
 }
 
 func (o trainOptions) source() (recipe.Settings, error) {

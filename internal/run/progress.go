@@ -23,9 +23,10 @@ type Progress struct {
 
 	mu      sync.Mutex
 	stage   string
-	from    int // step that the stage began at in this process
-	step    int // steps done
-	steps   int // of the whole stage; 0 where unknown
+	from    int  // step that the stage began at in this process
+	step    int  // steps done
+	steps   int  // of the whole stage; 0 where unknown
+	bytes   bool // steps are bytes
 	parts   []string
 	doing   string
 	began   time.Time
@@ -77,11 +78,18 @@ func (p *Progress) tick() {
 
 // Stage begins a stage of steps steps, from of which are already done (a resumed
 // run); steps is 0 where nobody knows. The stage before it ends.
-func (p *Progress) Stage(name string, from, steps int) {
+func (p *Progress) Stage(name string, from, steps int) { p.enter(name, from, steps, false) }
+
+// StageBytes begins a stage whose steps are bytes, written as sizes.
+func (p *Progress) StageBytes(name string, from, total int64) {
+	p.enter(name, int(from), int(total), true)
+}
+
+func (p *Progress) enter(name string, from, steps int, bytes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.end()
-	p.stage, p.from, p.step, p.steps = name, from, from, steps
+	p.stage, p.from, p.step, p.steps, p.bytes = name, from, from, steps, bytes
 	p.parts, p.doing = nil, ""
 	p.began, p.reached, p.printed, p.told = time.Now(), time.Now(), time.Now(), time.Now()
 	p.show(false)
@@ -169,12 +177,7 @@ func (p *Progress) erase() {
 
 // line is the state of the stage in at most width columns; 0 is no bound.
 func (p *Progress) line(width int, over bool) string {
-	head := p.stage
-	if p.steps > 0 {
-		head += fmt.Sprintf(" %*d/%d", len(fmt.Sprint(p.steps)), p.step, p.steps)
-	} else if p.step > 0 {
-		head += fmt.Sprintf(" %d", p.step)
-	}
+	head := p.stage + p.count()
 	clock := Duration(time.Since(p.began))
 	if left, ok := p.left(); ok && !over {
 		clock += ", " + Duration(left) + " left"
@@ -188,6 +191,19 @@ func (p *Progress) line(width int, over bool) string {
 		text = p.bar(min(room, 24)) + "  " + text
 	}
 	return text
+}
+
+// count is how far the stage has come.
+func (p *Progress) count() string {
+	switch {
+	case p.bytes:
+		return " " + Bytes(int64(p.step)) + " of " + Bytes(int64(p.steps))
+	case p.steps > 0:
+		return fmt.Sprintf(" %*d/%d", len(fmt.Sprint(p.steps)), p.step, p.steps)
+	case p.step > 0:
+		return fmt.Sprintf(" %d", p.step)
+	}
+	return ""
 }
 
 // fit joins parts, dropping the last ones that go beyond width.
@@ -209,8 +225,8 @@ func (p *Progress) left() (time.Duration, bool) {
 	if done <= 0 || p.steps <= p.step {
 		return 0, false
 	}
-	each := p.reached.Sub(p.began) / time.Duration(done)
-	return max(0, each*time.Duration(p.steps-p.step)-time.Since(p.reached)), true
+	each := float64(p.reached.Sub(p.began)) / float64(done)
+	return max(0, time.Duration(each*float64(p.steps-p.step))-time.Since(p.reached)), true
 }
 
 func (p *Progress) bar(width int) string {

@@ -147,6 +147,10 @@ func (d *Dir) Room(need int64) error {
 	return nil
 }
 
+// Free is what an ordinary user may still write where path lies; ok is false where
+// the system does not tell.
+func Free(path string) (bytes int64, ok bool) { return freeBytes(path) }
+
 // size adds up the files under dir, as far as they can be read.
 func size(dir string) int64 {
 	var sum int64

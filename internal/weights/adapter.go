@@ -86,6 +86,18 @@ var refused = []string{
 	"monteclora_config", "kasa_config", "arrow_config",
 }
 
+// AdapterBase tells whether dir holds a peft adapter and no model, and what model
+// its author says it was trained on, "" if nothing.
+func AdapterBase(dir string) (base string, ok bool) {
+	data, err := os.ReadFile(filepath.Join(dir, adapterConfigName))
+	if err != nil || exists(filepath.Join(dir, "config.json")) {
+		return "", false
+	}
+	var conf peftConfig
+	_ = json.Unmarshal(data, &conf) // a broken one is an adapter too
+	return conf.Base, true
+}
+
 // ReadAdapter reads a peft LoRA folder: adapter_config.json and
 // adapter_model.safetensors. Which matrices it adapts, the tensors tell; they
 // must agree with target_modules. Variants of LoRA are refused by name.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -51,6 +52,12 @@ var textFiles = []string{
 
 // templateFolder holds further chat templates, as NAME.jinja.
 const templateFolder = "additional_chat_templates"
+
+// IsText reports whether a model's file of that path is read here or kept along
+// with its weights: tokenizer, special tokens, chat templates.
+func IsText(path string) bool {
+	return slices.Contains(textFiles, path) || strings.HasPrefix(path, templateFolder+"/") && strings.HasSuffix(path, ".jinja")
+}
 
 func readText(dir string, c Config) (Text, error) {
 	t := Text{Templates: map[string]string{}, EOS: c.EOS, Files: map[string][]byte{}}

@@ -1,0 +1,230 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// file is a file of a model as the hub holds it.
+type file struct {
+	path string
+	sum  string // 64 digits: SHA-256 of the content; 40: git's SHA-1 of it as a blob
+	size int64
+}
+
+// info is what the hub tells of a revision.
+type info struct {
+	commit string
+	sizes  map[string]int64 // by path; -1 where it does not say
+}
+
+// names are the paths of all files, sorted.
+func (i info) names() []string {
+	set := map[string]bool{}
+	for name := range i.sizes {
+		set[name] = true
+	}
+	return sorted(set)
+}
+
+// info asks what n's revision holds.
+func (h *Hub) info(ctx context.Context, n Name) (info, error) {
+	var answer struct {
+		SHA      string `json:"sha"`
+		Siblings []struct {
+			Name string `json:"rfilename"`
+			Size *int64 `json:"size"`
+		} `json:"siblings"`
+	}
+	at := h.Endpoint + "/api/models/" + n.ID() + "/revision/" + url.PathEscape(n.revision()) + "?blobs=true"
+	err := h.again(ctx, func() (bool, error) {
+		resp, err := h.ask(ctx, http.MethodGet, at, 0)
+		if err != nil {
+			return false, err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return false, h.refusal(n, resp)
+		}
+		const most = 16 << 20
+		data, err := io.ReadAll(io.LimitReader(resp.Body, most))
+		if err != nil {
+			return false, &transient{err: fmt.Errorf("model %s: the list of files was cut off: %w", n.ID(), err)}
+		}
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return false, fmt.Errorf("model %s: %s does not answer as a hub of models: %w", n.ID(), h.Endpoint, err)
+		}
+		return false, nil
+	})
+	if err != nil {
+		return info{}, err
+	}
+	if !isCommit(answer.SHA) {
+		return info{}, fmt.Errorf("model %s: %s names %q as the commit of %s", n.ID(), h.Endpoint, answer.SHA, n.revision())
+	}
+	out := info{commit: answer.SHA, sizes: map[string]int64{}}
+	for _, s := range answer.Siblings {
+		if out.sizes[s.Name] = -1; s.Size != nil {
+			out.sizes[s.Name] = *s.Size
+		}
+	}
+	return out, nil
+}
+
+// head asks for the checksum and size of one file.
+func (h *Hub) head(ctx context.Context, n Name, in info, path string) (file, error) {
+	f := file{path: path, size: in.sizes[path]}
+	err := h.again(ctx, func() (bool, error) {
+		resp, err := h.ask(ctx, http.MethodHead, h.resolve(n, in.commit, path), 0)
+		if err != nil {
+			return false, err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode >= 400 {
+			return false, h.refusal(n, resp)
+		}
+		return false, f.read(resp)
+	})
+	if err != nil {
+		return file{}, err
+	}
+	return f, nil
+}
+
+// read takes checksum and size from the headers. Large files lie elsewhere: then
+// the X-Linked headers of the hub's own answer speak of them.
+func (f *file) read(resp *http.Response) error {
+	tag := or(resp.Header.Get("X-Linked-Etag"), resp.Header.Get("ETag"))
+	f.sum = strings.Trim(strings.TrimPrefix(tag, "W/"), `"`)
+	if !hexadecimal(f.sum) || len(f.sum) != 40 && len(f.sum) != 64 {
+		return fmt.Errorf("file %s: the ETag %q is no checksum, so it could not be checked", f.path, tag)
+	}
+	if linked := resp.Header.Get("X-Linked-Size"); linked != "" {
+		if _, err := fmt.Sscan(linked, &f.size); err != nil {
+			return fmt.Errorf("file %s: X-Linked-Size %q is no size", f.path, linked)
+		}
+	} else if resp.StatusCode == http.StatusOK && resp.ContentLength >= 0 {
+		f.size = resp.ContentLength
+	}
+	if f.size < 0 {
+		return fmt.Errorf("file %s: the hub does not tell its size", f.path)
+	}
+	return nil
+}
+
+func hexadecimal(text string) bool {
+	return strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// resolve is the address of a file.
+func (h *Hub) resolve(n Name, commit, path string) string {
+	return h.Endpoint + "/" + n.ID() + "/resolve/" + commit + "/" + strings.ReplaceAll(url.PathEscape(path), "%2F", "/")
+}
+
+var errSilent = errors.New("the server has gone silent")
+
+// ask sends a request for the bytes behind from. A HEAD is not led to another
+// host, so that the answer is the hub's own.
+func (h *Hub) ask(ctx context.Context, method, at string, from int64) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	watch := &patient{patience: h.patience(), cancel: cancel}
+	watch.timer = time.AfterFunc(watch.patience, func() { cancel(errSilent) })
+	req, err := http.NewRequestWithContext(ctx, method, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "envace")
+	req.Header.Set("Accept-Encoding", "identity") // sizes and ranges are those of the file
+	if from > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	}
+	resp, err := h.client(method).Do(req)
+	watch.timer.Stop()
+	if err != nil {
+		cause := context.Cause(ctx)
+		cancel(nil)
+		return nil, trouble(err, cause)
+	}
+	watch.body, watch.ctx = resp.Body, ctx
+	resp.Body = watch
+	return resp, nil
+}
+
+func (h *Hub) patience() time.Duration {
+	if h.Patience > 0 {
+		return h.Patience
+	}
+	return time.Minute
+}
+
+// client sends the token to the hub's own host alone, however often it is led on.
+func (h *Hub) client(method string) *http.Client {
+	base := http.DefaultTransport
+	if h.HTTP != nil && h.HTTP.Transport != nil {
+		base = h.HTTP.Transport
+	}
+	c := &http.Client{Transport: &bearer{base, h.Endpoint, h.Token}}
+	if method == http.MethodHead {
+		c.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+			if req.URL.Host != via[0].URL.Host || len(via) > 5 {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		}
+	}
+	return c
+}
+
+// bearer adds the token to requests for one origin: scheme, host and port. (The
+// standard client would also send it to another port and to subdomains.)
+type bearer struct {
+	base     http.RoundTripper
+	endpoint string
+	token    string
+}
+
+// RoundTrip sends req, with the token if it goes to the hub.
+func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	own, err := url.Parse(b.endpoint)
+	if err == nil && b.token != "" && req.URL.Scheme == own.Scheme && req.URL.Host == own.Host {
+		req = req.Clone(req.Context())
+		req.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return b.base.RoundTrip(req)
+}
+
+// patient is a body that is given up when nothing comes for too long. Only the
+// time spent reading counts.
+type patient struct {
+	body     io.ReadCloser
+	ctx      context.Context
+	patience time.Duration
+	timer    *time.Timer
+	cancel   context.CancelCauseFunc
+}
+
+// Read reads on, or tells that the server has gone silent.
+func (p *patient) Read(b []byte) (int, error) {
+	p.timer.Reset(p.patience)
+	n, err := p.body.Read(b)
+	p.timer.Stop()
+	if err != nil && err != io.EOF && errors.Is(context.Cause(p.ctx), errSilent) {
+		err = errSilent
+	}
+	return n, err
+}
+
+// Close ends the request.
+func (p *patient) Close() error {
+	p.timer.Stop()
+	err := p.body.Close()
+	p.cancel(nil)
+	return err
+}

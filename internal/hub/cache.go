@@ -1,0 +1,193 @@
+package hub
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"envace/internal/weights"
+)
+
+// Cache is the folder of models that Hugging Face's own tools share, in their
+// layout: models--OWNER--NAME/ holds blobs/ (files named by their checksum),
+// snapshots/COMMIT/ (the model's files, links to blobs) and refs/ (which commit a
+// branch or tag means).
+type Cache struct{ Dir string }
+
+func (c Cache) repo(n Name) string {
+	return filepath.Join(c.Dir, "models--"+n.Owner+"--"+n.Repo)
+}
+
+func (c Cache) blob(n Name, sum string) string { return filepath.Join(c.repo(n), "blobs", sum) }
+
+func (c Cache) snapshot(n Name, commit string) string {
+	return filepath.Join(c.repo(n), "snapshots", commit)
+}
+
+// lockFile is where Hugging Face's tools lock a blob while they write it.
+func (c Cache) lockFile(n Name, sum string) string {
+	return filepath.Join(c.Dir, ".locks", filepath.Base(c.repo(n)), sum+".lock")
+}
+
+func (c Cache) ref(n Name) string {
+	return filepath.Join(c.repo(n), "refs", filepath.FromSlash(n.revision()))
+}
+
+// Find returns where a pulled model lies: its snapshot folder, or the file that n
+// names. It is ErrNotPulled if that is missing or not whole. It asks no server.
+func (c Cache) Find(n Name) (string, error) {
+	commit := n.Revision
+	if !isCommit(commit) {
+		data, err := os.ReadFile(c.ref(n))
+		if err != nil {
+			return "", fmt.Errorf("model %s: %w", n, ErrNotPulled)
+		}
+		if commit = strings.TrimSpace(string(data)); !isCommit(commit) {
+			return "", fmt.Errorf("model %s: %s holds no commit: %w", n, c.ref(n), ErrNotPulled)
+		}
+	}
+	path := c.snapshot(n, commit)
+	missing := ""
+	if n.File != "" {
+		if path = filepath.Join(path, filepath.FromSlash(n.File)); !exists(path) {
+			missing = n.File
+		}
+	} else {
+		missing = lacks(path)
+	}
+	if missing != "" {
+		return "", fmt.Errorf("model %s: %s is not there: %w", n, missing, ErrNotPulled)
+	}
+	return path, nil
+}
+
+// lacks names what a folder misses of a model, an adapter or a GGUF file; "" is
+// nothing. Other tools leave snapshots of which only some files were asked for.
+func lacks(dir string) string {
+	if found, err := filepath.Glob(filepath.Join(dir, "*.gguf")); err == nil && len(found) > 0 && !exists(filepath.Join(dir, indexName)) {
+		return ""
+	}
+	need := []string{"config.json", weightsName}
+	switch {
+	case exists(filepath.Join(dir, adapterConfig)) && !exists(filepath.Join(dir, "config.json")):
+		need = []string{adapterWeights}
+	case !exists(filepath.Join(dir, weightsName)) && exists(filepath.Join(dir, indexName)):
+		shards, err := shards(filepath.Join(dir, indexName))
+		if err != nil {
+			return indexName
+		}
+		need = append(shards, "config.json")
+	}
+	for _, name := range need {
+		if !exists(filepath.Join(dir, filepath.FromSlash(name))) {
+			return name
+		}
+	}
+	return ""
+}
+
+// shards lists the files that an index of safetensors names, each once.
+func shards(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		WeightMap map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(data, &index); err != nil {
+		return nil, fmt.Errorf("%s: %w", indexName, err)
+	}
+	seen := map[string]bool{}
+	for _, file := range index.WeightMap {
+		if !safe(file) {
+			return nil, fmt.Errorf("%s names %q, outside the folder", indexName, file)
+		}
+		seen[file] = true
+	}
+	return sorted(seen), nil
+}
+
+// link makes the snapshot's files point to their blobs, and then the revision to
+// the snapshot: until then nobody finds it.
+func (c Cache) link(n Name, commit string, files []file) error {
+	for _, f := range files {
+		path := filepath.Join(c.snapshot(n, commit), filepath.FromSlash(f.path))
+		if err := c.linkFile(path, c.blob(n, f.sum)); err != nil {
+			return err
+		}
+	}
+	if isCommit(n.Revision) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(c.ref(n)), 0o777); err != nil {
+		return err
+	}
+	if data, err := os.ReadFile(c.ref(n)); err == nil && string(data) == commit {
+		return nil
+	}
+	return weights.WriteAtomic(c.ref(n), func(w io.Writer) error {
+		_, err := io.WriteString(w, commit)
+		return err
+	})
+}
+
+// linkFile puts a relative link to blob at path, in place of whatever is there.
+// Where links are not allowed, as often on Windows, the file gets a second name.
+func (c Cache) linkFile(path, blob string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	target, err := filepath.Rel(filepath.Dir(path), blob)
+	if err != nil {
+		return err
+	}
+	if old, err := os.Readlink(path); err == nil && old == target {
+		return nil
+	}
+	// Made aside in a folder of its own, so that two pulls at once do not meet.
+	aside, err := os.MkdirTemp(filepath.Dir(path), ".link-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(aside)
+	tmp := filepath.Join(aside, "link")
+	if os.Symlink(target, tmp) != nil {
+		if err := os.Link(blob, tmp); err != nil {
+			return err
+		}
+	}
+	return os.Rename(tmp, path)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// writable makes the cache's folders for n, or says why it cannot.
+func (c Cache) writable(n Name) error {
+	for _, dir := range []string{filepath.Dir(c.blob(n, "x")), filepath.Dir(c.lockFile(n, "x"))} {
+		err := os.MkdirAll(dir, 0o777)
+		if err == nil {
+			err = probe(dir)
+		}
+		if err != nil {
+			return fmt.Errorf("model cache %s: %w: %w", c.Dir, ErrReadOnly, err)
+		}
+	}
+	return nil
+}
+
+// probe writes a file and removes it.
+func probe(dir string) error {
+	f, err := os.CreateTemp(dir, ".probe-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}

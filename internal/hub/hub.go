@@ -1,0 +1,123 @@
+// Package hub fetches models by name from a server with Hugging Face's HTTP
+// interface, and finds the fetched ones. They lie in the cache that Hugging
+// Face's own tools use, in its layout, so that each finds what the other fetched.
+//
+// Left out of what those tools do: sets of data, uploads, deduplicated transfer
+// (Xet; the hub serves the same files over plain HTTP).
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Hub is a server of models and the cache of what was fetched from it.
+type Hub struct {
+	Endpoint string // base URL, without a slash at the end
+	Token    string // "" asks as nobody
+	Cache    Cache
+
+	HTTP     *http.Client                            // its transport is used; nil is the usual one
+	Free     func(dir string) (bytes int64, ok bool) // what may be written where dir lies; nil does not ask
+	Watch    Watcher                                 // nil tells nobody
+	Patience time.Duration                           // a server silent for so long is given up; 0 is a minute
+	Pause    time.Duration                           // before the second try, doubled before each further; 0 is a second
+}
+
+// Watcher is told how a pull fares.
+type Watcher interface {
+	// Stage begins a part of the pull, of which from bytes of total are there.
+	Stage(name string, from, total int64)
+	// At tells that so many bytes of the stage are there, and the file under way.
+	// It is called for each piece read, often.
+	At(done int64, file string)
+	// Note is a line for people: a wait, another try.
+	Note(text string)
+}
+
+// FromEnv is the hub that the environment names: HF_ENDPOINT, HF_HUB_CACHE,
+// HF_HOME, XDG_CACHE_HOME, and the token in HF_TOKEN or else in the file
+// HF_TOKEN_PATH or HF_HOME/token, where Hugging Face's login leaves it.
+func FromEnv(getenv func(string) string) (*Hub, error) {
+	endpoint := strings.TrimRight(or(getenv("HF_ENDPOINT"), "https://huggingface.co"), "/")
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("HF_ENDPOINT is %q: want a URL such as https://huggingface.co", endpoint)
+	}
+	cache, err := CacheFromEnv(getenv)
+	if err != nil {
+		return nil, err
+	}
+	token, err := token(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &Hub{Endpoint: endpoint, Token: token, Cache: cache}, nil
+}
+
+// CacheFromEnv is the cache that FromEnv takes.
+func CacheFromEnv(getenv func(string) string) (Cache, error) {
+	if dir := or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE")); dir != "" {
+		return Cache{expand(dir, getenv)}, nil
+	}
+	home, err := home(getenv)
+	return Cache{filepath.Join(home, "hub")}, err
+}
+
+func home(getenv func(string) string) (string, error) {
+	if dir := getenv("HF_HOME"); dir != "" {
+		return expand(dir, getenv), nil
+	}
+	if dir := getenv("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(expand(dir, getenv), "huggingface"), nil
+	}
+	user := or(getenv("HOME"), getenv("USERPROFILE"))
+	if user == "" {
+		return "", errors.New("model cache: neither HF_HOME nor HOME is set: set HF_HOME to a folder for models")
+	}
+	return filepath.Join(user, ".cache", "huggingface"), nil
+}
+
+func token(getenv func(string) string) (string, error) {
+	if t := or(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN")); strings.TrimSpace(t) != "" {
+		return strings.TrimSpace(t), nil
+	}
+	path := expand(getenv("HF_TOKEN_PATH"), getenv)
+	if path == "" {
+		dir, err := home(getenv)
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(dir, "token")
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("token file: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// expand replaces ~ and variables in a path, as Hugging Face's tools do.
+func expand(path string, getenv func(string) string) string {
+	path = os.Expand(path, getenv)
+	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
+		return getenv("HOME") + rest
+	}
+	return path
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,19 @@
+//go:build linux || darwin || freebsd
+
+package hub
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// tryLock locks f until it is closed. It is errLocked if another has it; a disk
+// that knows no locks goes without.
+func tryLock(f *os.File) error {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return errLocked
+	}
+	return nil
+}
