@@ -149,9 +149,18 @@ type Checkpointer interface {
 	Load(ctx context.Context, path string) error
 }
 
+// Exact is a Trainer that can promise bits: under the same weights its Samplers and
+// its ForwardBackward find the same log-probability of a token, bit for bit, so
+// that the policy ratio of fresh samples is exactly 1.
+type Exact interface {
+	// Exact tells whether the promise holds with the options of this engine.
+	Exact() bool
+}
+
 // Errors that callers decide on.
 var (
 	ErrStale     = errors.New("sampler is stale: the trainer has changed the weights since it was made")
 	ErrWindow    = errors.New("prompt leaves no room in the model's window")
 	ErrNotFinite = errors.New("gradient is not finite")
+	ErrMemory    = errors.New("the memory budget is too small")
 )

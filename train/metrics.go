@@ -1,6 +1,7 @@
 package train
 
 import (
+	"maps"
 	"time"
 
 	"envace/engine"
@@ -13,15 +14,40 @@ type meter struct {
 	start  time.Time
 	sample time.Duration
 	out    engine.Result
+	fresh  float64 // largest |ratio − 1| of the first minibatch
 	norm   float64
 	steps  float64
+
+	sampler, reference *usage
 }
 
-func newMeter() *meter { return &meter{start: time.Now()} }
+// newMeter begins a step of the given samplers, which may be nil or not count.
+func newMeter(sampler, reference engine.Sampler) *meter {
+	return &meter{start: time.Now(), sampler: newUsage(sampler), reference: newUsage(reference)}
+}
+
+// usage is what a sampler does during a step.
+type usage struct {
+	of     engine.Meter
+	before engine.Usage
+}
+
+// newUsage returns nil where s does not count.
+func newUsage(s engine.Sampler) *usage {
+	if of, ok := s.(engine.Meter); ok {
+		return &usage{of, of.Usage()}
+	}
+	return nil
+}
+
+func (u *usage) spent() engine.Usage { return u.of.Usage().Sub(u.before) }
 
 func (m *meter) played([]*rollout.Episode) { m.sample = time.Since(m.start) }
 
 func (m *meter) learnt(out engine.Result, norm float64) {
+	if m.steps == 0 {
+		m.fresh = out.RatioMax
+	}
 	m.out.Loss += out.Loss
 	m.out.KL += out.KL
 	m.out.ClipFraction += out.ClipFraction
@@ -38,13 +64,12 @@ func (m *meter) metrics(eps []*rollout.Episode, rows []Row, groups Groups) map[s
 	all, steps := time.Since(m.start).Seconds(), max(m.steps, 1)
 	out := map[string]float64{
 		"seconds": all, "seconds_sample": m.sample.Seconds(), "seconds_train": all - m.sample.Seconds(),
-		"loss": m.out.Loss, "kl": m.out.KL, "clip_fraction": m.out.ClipFraction / steps, "ratio_max": m.out.RatioMax,
+		"loss": m.out.Loss, "kl": m.out.KL, "clip_fraction": m.out.ClipFraction / steps, "ratio_max": m.out.RatioMax, "ratio_fresh": m.fresh,
 		"grad_norm": m.norm / steps, "tokens_rows": float64(m.out.TokensRows), "tokens_computed": float64(m.out.TokensComputed),
 		"rows": float64(len(rows)), "groups": float64(groups.All), "groups_dead": float64(groups.Dead),
 	}
-	for k, v := range Summary(eps) {
-		out[k] = v
-	}
+	maps.Copy(out, Summary(eps))
+	m.engine(out)
 	byRole := map[rollout.Role][]float64{}
 	for _, r := range rows {
 		byRole[r.Role] = append(byRole[r.Role], r.Reward)
@@ -53,6 +78,27 @@ func (m *meter) metrics(eps []*rollout.Episode, rows []Row, groups Groups) map[s
 		out["reward_"+string(role)] = mean(rewards)
 	}
 	return out
+}
+
+// engine adds what the engine counts. Names in sampler_ depend on which requests
+// happened to meet, as times do.
+func (m *meter) engine(out map[string]float64) {
+	share := func(name string, a, b float64) {
+		if b > 0 {
+			out[name] = a / b
+		}
+	}
+	if m.sampler != nil {
+		u := m.sampler.spent()
+		share("sampler_hits", float64(max(u.Prompt-u.Prefilled, 0)), float64(u.Prompt))
+		share("sampler_batch", float64(u.Sampled), float64(u.Steps))
+		share("sampler_prefill", float64(u.Prefilled), u.PrefillSeconds)
+		share("sampler_decode", float64(u.Decoded), u.DecodeSeconds)
+	}
+	if m.reference != nil {
+		u := m.reference.spent()
+		out["reference_rows"], out["reference_computed"] = float64(u.Rows), float64(u.RowsComputed)
+	}
 }
 
 // Summary describes episodes: mean reward, the share in which every decided item

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -55,11 +56,11 @@ type Log interface {
 // Run plays and learns, step by step.
 func (r *RL) Run(ctx context.Context) error {
 	for step := r.Start; step < r.Steps; step++ {
-		m := newMeter()
 		sampler, err := r.Trainer.Sampler(ctx) // π_old: the weights as they are now
 		if err != nil {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
+		m := newMeter(sampler, r.Reference)
 		policy := r.Policy
 		policy.Sampler = sampler
 		eps, err := r.collect(ctx, policy, r.World(policy), step) // the same weights act and imagine
@@ -74,6 +75,9 @@ func (r *RL) Run(ctx context.Context) error {
 		}
 		for batch := range minibatches(Data(rows, r.Credit), r.Minibatch) {
 			out, err := r.Trainer.ForwardBackward(ctx, batch, r.Loss)
+			if err == nil && m.steps == 0 { // later minibatches meet weights that have moved
+				err = onPolicy(r.Trainer, rows, batch, out)
+			}
 			if err != nil {
 				return fmt.Errorf("step %d: %w", step, err)
 			}
@@ -137,6 +141,25 @@ func anchor(ctx context.Context, rows []Row, reference engine.Sampler) error {
 	}
 	for i, r := range rows {
 		rows[i].Reference = logprobs[i][len(r.Turn.Prompt)-1:]
+	}
+	return nil
+}
+
+// onPolicy holds an exact engine to its promise: the first rows of a step have the
+// log-probabilities that they were sampled with, bit for bit, so their ratio is 1.
+// A difference means that tokens, weights or sums got lost between the two, and no
+// later figure would tell.
+func onPolicy(trainer engine.Trainer, rows []Row, batch []engine.Datum, out engine.Result) error {
+	if e, ok := trainer.(engine.Exact); !ok || !e.Exact() {
+		return nil
+	}
+	for i, d := range batch {
+		for pos, w := range d.Weight {
+			if got := out.Logprobs[i][pos]; w != 0 && math.Float32bits(got) != math.Float32bits(d.Logprobs[pos]) {
+				return fmt.Errorf("row %d (task %s, %s): token %d was sampled with log-probability %g, but has %g in training under the same weights, so the ratio of a fresh sample is not 1: the engine has broken its promise of equal bits",
+					i, rows[i].Task, rows[i].Role, pos+1, d.Logprobs[pos], got)
+			}
+		}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"envace/engine"
@@ -83,6 +84,103 @@ func TestRLFreshSamplesHaveRatioOne(t *testing.T) {
 	for step, m := range log.values {
 		if m["ratio_max"] != 0 {
 			t.Errorf("step %d: a ratio is off by %g", step, m["ratio_max"])
+		}
+	}
+}
+
+// exact is a table that promises bits. Its rehearsing sampler keeps the promise up to off.
+type exact struct {
+	table
+	off float32
+}
+
+func (*exact) Exact() bool { return true }
+
+func (e *exact) Sampler(ctx context.Context) (engine.Sampler, error) {
+	s, err := e.table.Sampler(ctx)
+	return &counting{Sampler: s, off: e.off}, err
+}
+
+// counting is a sampler that counts, and is off by a little where it rehearses.
+type counting struct {
+	engine.Sampler
+	off   float32
+	mu    sync.Mutex
+	usage engine.Usage
+}
+
+func (s *counting) Sample(ctx context.Context, prompt []int, n int, p engine.Params) ([]engine.Sequence, error) {
+	out, err := s.Sampler.Sample(ctx, prompt, n, p)
+	if prompt[0] == toolPrompt {
+		out[0].Logprobs[0] += s.off
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.usage.Prompt += 2
+	s.usage.Prefilled++
+	s.usage.Sampled++
+	s.usage.Decoded++
+	s.usage.Steps++
+	s.usage.DecodeSeconds += 0.5
+	return out, err
+}
+
+func (s *counting) Logprobs(ctx context.Context, rows [][]int) ([][]float32, error) {
+	for _, row := range rows {
+		s.usage.Rows += len(row)
+		s.usage.RowsComputed++
+	}
+	return s.Sampler.Logprobs(ctx, rows)
+}
+
+func (s *counting) Usage() engine.Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.usage
+}
+
+// Where the engine promises bits, a fresh sample whose ratio is not 1 ends the run
+// before its step is taken; later minibatches of a step may differ.
+func TestRLHoldsAnExactEngineToItsPromise(t *testing.T) {
+	e := &exact{}
+	r := toyRL(nil, &lines{}, 3)
+	r.Trainer, r.Minibatch = e, 10
+	run(t, r)
+	for step, m := range r.Log.(*lines).values {
+		if m["ratio_fresh"] != 0 || m["ratio_max"] == 0 {
+			t.Errorf("step %d: ratios of fresh samples are off by %g, of all by %g", step, m["ratio_fresh"], m["ratio_max"])
+		}
+	}
+	e = &exact{off: 1e-7}
+	r = toyRL(nil, &lines{}, 3)
+	r.Trainer = e
+	err := r.Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "step 0: row 1 (task ") || !strings.Contains(err.Error(), ", rehearse): token 1 was sampled with log-probability -0.69") {
+		t.Errorf("a broken promise ends with %v", err)
+	}
+	if slices.Contains(e.calls, "step") {
+		t.Error("a step was taken on samples of other weights")
+	}
+}
+
+func TestRLTellsWhatSamplersDid(t *testing.T) {
+	e, log := &exact{}, &lines{}
+	r := toyRL(nil, log, 2)
+	r.Trainer, r.Loss.KL = e, 0.1
+	reference, err := e.Sampler(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Reference = reference
+	run(t, r)
+	for step, m := range log.values {
+		for name, want := range map[string]float64{"sampler_hits": 0.5, "sampler_batch": 1, "sampler_decode": 2, "reference_computed": m["rows"], "reference_rows": m["rows"] * 8 / 3} {
+			if got := m[name]; math.Abs(got-want) > 1e-9 {
+				t.Errorf("step %d: %s is %g, want %g", step, name, got, want)
+			}
+		}
+		if _, ok := m["sampler_prefill"]; ok {
+			t.Errorf("step %d: a speed where no time was counted", step)
 		}
 	}
 }

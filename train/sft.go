@@ -149,7 +149,7 @@ func (s *SFT) Run(ctx context.Context) error {
 		stage = "sft"
 	}
 	for step := s.Start; step < s.Steps; step++ {
-		m := newMeter()
+		m := newMeter(nil, nil)
 		data, err := s.batch(step)
 		if err != nil {
 			return fmt.Errorf("%s step %d: %w", stage, step, err)

@@ -56,11 +56,14 @@ func (e *table) ForwardBackward(_ context.Context, data []engine.Datum, loss eng
 	var out engine.Result
 	for _, d := range data {
 		out.TokensRows += len(d.Input)
+		lps := make([]float32, len(d.Input))
+		out.Logprobs = append(out.Logprobs, lps)
 		for i, w := range d.Weight {
 			if w == 0 {
 				continue
 			}
 			logp := e.logp(d.Input[:i+1], d.Target[i])
+			lps[i] = float32(logp)
 			l, slope := objective(d, i, float64(float32(logp)), loss, &out)
 			out.Loss += float64(w) * l
 			e.learn(d.Input[:i+1], d.Target[i], float64(w)*slope)

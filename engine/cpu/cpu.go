@@ -28,6 +28,7 @@ type Options struct {
 	Adapter     string  // a peft folder to start from; its settings replace LoRA
 	CacheTokens int     // keys and values that a Sampler keeps; 0 means about 512 MiB of them
 	BatchTokens int     // tokens in one forward and backward pass; 0 means about 1 GiB of them
+	Memory      int64   // bytes for everything but Pin, by MemoryEstimate; 0 means no bound: a long row takes what it takes
 	Seed        uint64  // draws the weights of New and the adapter
 	Deviation   float64 // of New's random matrices; 0 means 0.02
 
@@ -64,6 +65,7 @@ var (
 	_ engine.Trainer      = (*Engine)(nil)
 	_ engine.Pinner       = (*Engine)(nil)
 	_ engine.Checkpointer = (*Engine)(nil)
+	_ engine.Exact        = (*Engine)(nil)
 )
 
 // Open returns an engine with the weights at path: a Hugging Face folder, a GGUF
@@ -110,8 +112,9 @@ func New(cfg weights.Config, o Options) (*Engine, error) {
 }
 
 func build(cfg weights.Config, o Options, read func(string, []float32) error) (*Engine, error) {
-	if o.Threads < 0 || o.CacheTokens < 0 || o.BatchTokens < 0 {
-		return nil, fmt.Errorf("threads %d, cache tokens %d, batch tokens %d: none may be negative", o.Threads, o.CacheTokens, o.BatchTokens)
+	if o.Threads < 0 || o.CacheTokens < 0 || o.BatchTokens < 0 || o.Memory < 0 {
+		return nil, fmt.Errorf("threads %d, cache tokens %d, batch tokens %d, memory %d: none may be negative",
+			o.Threads, o.CacheTokens, o.BatchTokens, o.Memory)
 	}
 	if o.Threads == 0 {
 		o.Threads = runtime.GOMAXPROCS(0)
@@ -119,27 +122,46 @@ func build(cfg weights.Config, o Options, read func(string, []float32) error) (*
 	if _, err := kernel.Select(); err != nil {
 		return nil, err
 	}
-	full := o.LoRA == nil && o.Adapter == ""
-	m, err := model.New(cfg, kernel.NewPool(o.Threads), full, read)
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	adapter, err := readAdapter(&o)
 	if err != nil {
 		return nil, err
 	}
-	if err := addAdapter(m, cfg, o); err != nil {
+	o, bounds, err := allot(cfg, o)
+	if err != nil {
 		return nil, err
 	}
-	o.CacheTokens, o.BatchTokens = cacheTokens(cfg, o), batchTokens(cfg, o)
-	return &Engine{cfg: cfg, o: o, state: &state{m: m, cacheTokens: o.CacheTokens, batchTokens: o.BatchTokens},
-		runner: model.NewRunner(m, o.BatchTokens, true)}, nil
+	m, err := model.New(cfg, kernel.NewPool(o.Threads), o.LoRA == nil, read)
+	if err != nil {
+		return nil, err
+	}
+	if err := addAdapter(m, cfg, o, adapter); err != nil {
+		return nil, err
+	}
+	return &Engine{cfg: cfg, o: o, state: newState(m, o, bounds), runner: model.NewRunner(m, o.BatchTokens, true)}, nil
 }
 
-func addAdapter(m *model.Model, cfg weights.Config, o Options) error {
+// readAdapter reads the adapter that o names, nil where there is none, and makes
+// its settings those of o, as far as they decide how much memory it takes.
+func readAdapter(o *Options) (*weights.Adapter, error) {
+	if o.Adapter == "" {
+		return nil, nil
+	}
+	a, err := weights.ReadAdapter(o.Adapter)
+	if err != nil {
+		return nil, err
+	}
+	o.LoRA = &LoRA{Rank: a.Rank, Alpha: a.Alpha}
+	return &a, nil
+}
+
+// addAdapter puts the given adapter onto the model, or the new one of o.
+func addAdapter(m *model.Model, cfg weights.Config, o Options, given *weights.Adapter) error {
 	switch {
-	case o.Adapter != "":
-		a, err := weights.ReadAdapter(o.Adapter)
-		if err != nil {
-			return err
-		}
-		return setAdapter(m, cfg, a)
+	case given != nil:
+		return setAdapter(m, cfg, *given)
 	case o.LoRA != nil:
 		return m.AddLoRA(model.LoRA{Rank: o.LoRA.Rank, Alpha: o.LoRA.Alpha, Targets: o.LoRA.Targets}, o.Seed)
 	}
@@ -160,6 +182,9 @@ func setAdapter(m *model.Model, cfg weights.Config, a weights.Adapter) error {
 		return p.A, p.B, ok
 	})
 }
+
+// Exact tells that samples, scores and training agree bit for bit; no option ends that.
+func (e *Engine) Exact() bool { return true }
 
 // Config returns the model's shape.
 func (e *Engine) Config() weights.Config { return e.cfg }
@@ -206,5 +231,5 @@ func (e *Engine) Pin(ctx context.Context) (engine.Sampler, error) {
 	}
 	e.state.mu.RLock()
 	defer e.state.mu.RUnlock()
-	return newSampler(&state{m: e.state.m.Clone(), cacheTokens: e.o.CacheTokens, batchTokens: e.o.BatchTokens}, 0), nil
+	return newSampler(newState(e.state.m.Clone(), e.o, e.state.budget), 0), nil
 }

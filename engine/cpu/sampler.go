@@ -17,9 +17,23 @@ type state struct {
 	version     atomic.Uint64
 	cacheTokens int
 	batchTokens int
+	prefill     int // prompts' tokens in one step
+	budget      budget
 
 	eval   sync.Mutex
 	runner *model.Runner // of Logprobs; made when first needed
+}
+
+func newState(m *model.Model, o Options, b budget) *state {
+	return &state{m: m, cacheTokens: o.CacheTokens, batchTokens: o.BatchTokens, prefill: prefillTokens, budget: b}
+}
+
+// checkRow reports a row that cannot be learnt from or scored.
+func (s *state) checkRow(what string, ids []int) error {
+	if err := s.checkTokens(what, ids); err != nil {
+		return err
+	}
+	return s.budget.check(what, len(ids), s.budget.row)
 }
 
 // checkTokens reports tokens that the model cannot read.
@@ -50,8 +64,11 @@ type Sampler struct {
 	incoming []*call
 	running  bool
 	decoder  *model.Decoder
+	usage    engine.Usage
 	batch    schedule
 }
+
+var _ engine.Meter = (*Sampler)(nil)
 
 func newSampler(s *state, version uint64) *Sampler { return &Sampler{state: s, version: version} }
 
@@ -60,6 +77,13 @@ func (s *Sampler) stale() error {
 		return engine.ErrStale
 	}
 	return nil
+}
+
+// Usage returns what has been sampled and measured so far.
+func (s *Sampler) Usage() engine.Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.usage
 }
 
 // release takes the decoder of a sampler that is out of use, if it is idle.
@@ -120,7 +144,14 @@ func (s *Sampler) checkSample(prompt []int, n int, p engine.Params) error {
 	if n < 1 {
 		return fmt.Errorf("number of sequences is %d: want at least 1", n)
 	}
-	return checkParams(p)
+	if err := checkParams(p); err != nil {
+		return err
+	}
+	most := s.state.m.Config.Context
+	if p.MaxTokens > 0 {
+		most = min(most, len(prompt)+p.MaxTokens)
+	}
+	return s.state.budget.check("prompt and continuation", most, s.state.budget.sequence)
 }
 
 func checkParams(p engine.Params) error {
@@ -155,7 +186,7 @@ func (s *Sampler) Logprobs(ctx context.Context, rows [][]int) (out [][]float32, 
 	var asks []model.Ask
 	var at []int
 	for i, row := range rows {
-		if err := s.state.checkTokens(fmt.Sprintf("row %d", i), row); err != nil {
+		if err := s.state.checkRow(fmt.Sprintf("row %d", i), row); err != nil {
 			return nil, err
 		}
 		out[i] = make([]float32, len(row)-1)
@@ -188,9 +219,15 @@ func (s *Sampler) measure(ctx context.Context, rows [][]int, asks []model.Ask, g
 	if s.state.runner == nil {
 		s.state.runner = model.NewRunner(s.state.m, s.state.batchTokens, false)
 	}
-	_, err = s.state.runner.Run(ctx, rows, asks, func(i int, lp float32) float32 {
+	computed, err := s.state.runner.Run(ctx, rows, asks, func(i int, lp float32) float32 {
 		got(i, lp)
 		return 0
 	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, row := range rows {
+		s.usage.Rows += len(row)
+	}
+	s.usage.RowsComputed += computed
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"envace/engine"
 	"envace/internal/model"
@@ -76,6 +77,7 @@ func (s *Sampler) take() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.incoming {
+		s.usage.Prompt += len(c.fresh) * len(c.prompt)
 		s.batch.waiting = append(s.batch.waiting, c.fresh...)
 		c.fresh = nil
 	}
@@ -127,14 +129,45 @@ func (s *Sampler) step() (err error) {
 		q.next = drawn{id: -1}
 		b.seqs = append(b.seqs, q.seq)
 	}
-	err = s.decoder.Step(b.seqs, prefillTokens, func(i int, logits []float32) {
+	began, before := time.Now(), s.decoder.Computed()
+	err = s.decoder.Step(b.seqs, s.state.prefill, func(i int, logits []float32) {
 		q := b.active[i]
 		q.next = q.pick(logits)
 	})
 	if err != nil {
 		return err
 	}
+	s.count(s.decoder.Computed()-before, time.Since(began).Seconds())
 	return b.advance(s.state.m.Config.Context)
+}
+
+// count adds a step that computed some tokens to the sampler's usage. Of a
+// sequence that has drawn before, a token computed alone is the one drawn last.
+func (s *Sampler) count(computed int, seconds float64) {
+	decoded, sampled := 0, 0
+	for _, q := range s.batch.active {
+		if q.next.id < 0 {
+			continue
+		}
+		sampled++
+		if len(q.ids) > len(q.call.prompt) && q.seq.Alone() {
+			decoded++
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := &s.usage
+	u.Decoded += decoded
+	u.Prefilled += computed - decoded
+	u.Sampled += sampled
+	if sampled > 0 {
+		u.Steps++
+	}
+	if computed > 0 {
+		share := float64(decoded) / float64(computed)
+		u.DecodeSeconds += share * seconds
+		u.PrefillSeconds += (1 - share) * seconds
+	}
 }
 
 func (s *Sampler) setDecoder(d *model.Decoder) {

@@ -1,8 +1,12 @@
 package cpu
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"strings"
 
+	"envace/engine"
 	"envace/internal/model"
 	"envace/internal/weights"
 )
@@ -26,6 +30,9 @@ const (
 // keyFloats is the memory of one token's keys and values.
 func keyFloats(c weights.Config) int { return 2 * c.KVHeads * c.HeadDim * c.Layers }
 
+// rowBytes is the memory of one token that is learnt from and scored.
+func rowBytes(c weights.Config) int64 { return 4 * int64(model.RowFloats(c)+model.EvalFloats(c)) }
+
 func cacheTokens(c weights.Config, o Options) int {
 	if o.CacheTokens > 0 {
 		return o.CacheTokens
@@ -45,13 +52,17 @@ type Memory struct {
 	Weights     int64 // with the copies that are laid out for products
 	Gradients   int64
 	Optimiser   int64
+	Scratch     int64 // of steps of sampling, and of output layers at work
 	Activations int64 // at most; one row longer than Options.BatchTokens takes more
 	Cache       int64 // at most, of one Sampler
 }
 
+// fixed is what no bound of tokens changes.
+func (m Memory) fixed() int64 { return m.Weights + m.Gradients + m.Optimiser + m.Scratch }
+
 // Total is the sum of all parts.
 func (m Memory) Total() int64 {
-	return m.Weights + m.Gradients + m.Optimiser + m.Activations + m.Cache
+	return m.fixed() + m.Activations + m.Cache
 }
 
 // MemoryEstimate says what an engine of this shape would need.
@@ -70,10 +81,55 @@ func MemoryEstimate(c weights.Config, o Options) Memory {
 		Weights:     4 * (n + packed),
 		Gradients:   4 * trained,
 		Optimiser:   8 * trained,
-		Activations: 4 * int64(batchTokens(c, o)) * int64(model.RowFloats(c)),
+		Scratch:     4 * int64((maxActive+prefillTokens)*3/2*model.EvalFloats(c)+3*model.HeadFloats(c)),
+		Activations: int64(batchTokens(c, o)) * rowBytes(c),
 		Cache:       4 * int64(cacheTokens(c, o)) * int64(keyFloats(c)),
 	}
 }
+
+// budget is what a bound of memory means for single rows and sequences. Beyond
+// what is fixed, memory is divided between activations and keys as it would be
+// without a bound. The zero budget allows everything.
+type budget struct {
+	memory, fixed int64
+	row, sequence float64 // bytes a token, the share of the other included
+}
+
+// allot sets the bounds of tokens that o leaves open, and lowers them to what
+// o.Memory allows.
+func allot(c weights.Config, o Options) (Options, budget, error) {
+	o.CacheTokens, o.BatchTokens = cacheTokens(c, o), batchTokens(c, o)
+	if o.Memory == 0 {
+		return o, budget{}, nil
+	}
+	m := MemoryEstimate(c, o)
+	total := float64(m.Activations + m.Cache)
+	b := budget{memory: o.Memory, fixed: m.fixed(), row: total / float64(o.BatchTokens), sequence: total / float64(o.CacheTokens)}
+	if err := errors.Join(b.check("one row", leastRow, b.row), b.check("one sequence", leastSequence, b.sequence)); err != nil {
+		return o, b, err
+	}
+	free := float64(b.memory - b.fixed)
+	o.BatchTokens, o.CacheTokens = min(o.BatchTokens, int(free/b.row)), min(o.CacheTokens, int(free/b.sequence))
+	return o, b, nil
+}
+
+// What any budget must have room for, in tokens.
+const (
+	leastRow      = 64
+	leastSequence = 256
+)
+
+// check reports a budget in which n tokens, of so many bytes each, have no room.
+func (b budget) check(what string, n int, bytes float64) error {
+	need := b.fixed + int64(math.Ceil(float64(n)*bytes))
+	if b.memory == 0 || need <= b.memory {
+		return nil
+	}
+	return fmt.Errorf("%s of %d tokens: %w: it is %s, of which weights, gradients, optimiser and scratch take %s: want at least %s (%d bytes)",
+		what, n, engine.ErrMemory, mib(b.memory), mib(b.fixed), mib(need), need)
+}
+
+func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // loraParams counts the numbers of an adapter.
 func loraParams(c weights.Config, o LoRA) int64 {

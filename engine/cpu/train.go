@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -41,6 +42,7 @@ func (e *Engine) ForwardBackward(ctx context.Context, data []engine.Datum, loss 
 func (e *Engine) forwardBackward(ctx context.Context, data []engine.Datum, loss engine.Loss) (engine.Result, error) {
 	rows, asks, res := questions(data)
 	var weight, cut float64
+	var bad error
 	slope := func(i int, lp float32) float32 {
 		d, pos := &data[asks[i].Row], asks[i].At
 		w := float64(d.Weight[pos])
@@ -56,11 +58,16 @@ func (e *Engine) forwardBackward(ctx context.Context, data []engine.Datum, loss 
 			cut += w
 		}
 		res.RatioMax = max(res.RatioMax, math.Abs(t.ratio-1))
-		return float32(w * t.slope)
+		s := float32(w * t.slope)
+		if s-s != 0 && bad == nil {
+			bad = fmt.Errorf("datum %d: the loss at position %d has the slope %g: log-probability %g, when sampled %g, reference %g, advantage %g, weight %g: %w",
+				asks[i].Row, pos, w*t.slope, lp, p.old, p.reference, p.advantage, w, engine.ErrNotFinite)
+		}
+		return s
 	}
 	var err error
 	res.TokensComputed, err = e.runner.Run(ctx, rows, asks, slope)
-	if err != nil {
+	if err = cmp.Or(err, bad); err != nil {
 		return engine.Result{}, err
 	}
 	if weight != 0 {
@@ -119,7 +126,7 @@ func (e *Engine) checkData(data []engine.Datum) error {
 
 func (e *Engine) checkDatum(d *engine.Datum) error {
 	n := len(d.Input)
-	if err := e.state.checkTokens("input", d.Input); err != nil {
+	if err := e.state.checkRow("input", d.Input); err != nil {
 		return err
 	}
 	lengths := []struct {
@@ -166,13 +173,14 @@ func (e *Engine) OptimStep(ctx context.Context, adam engine.Adam) (norm float64,
 	defer e.state.mu.Unlock()
 	m := e.state.m
 	norm = m.GradNorm()
-	if norm-norm != 0 {
-		m.ZeroGrad()
-		return norm, fmt.Errorf("optimiser step: norm %g: %w", norm, engine.ErrNotFinite)
-	}
 	scale := 1.0
 	if adam.ClipNorm > 0 {
 		scale = min(1, adam.ClipNorm/(norm+1e-6))
+	}
+	if !(norm*scale < maxNorm) {
+		err := tooLarge(norm, m.NotFinite())
+		m.ZeroGrad()
+		return norm, fmt.Errorf("optimiser step, gathered gradients are cleared and the weights stay: %w", err)
 	}
 	e.step++
 	e.state.version.Add(1)
@@ -182,11 +190,26 @@ func (e *Engine) OptimStep(ctx context.Context, adam engine.Adam) (norm float64,
 	return norm, nil
 }
 
+// maxNorm is a norm of gradients whose squares the second moment still holds.
+const maxNorm = 1e19
+
+// tooLarge says which gradient cannot be used; where is the parameter at fault, ""
+// where only the squares of its numbers would leave float32.
+func tooLarge(norm float64, where string) error {
+	if where == "" {
+		return fmt.Errorf("%w once it is squared: its norm is %g: set a clip norm", engine.ErrNotFinite, norm)
+	}
+	return fmt.Errorf("%w: going backward, the first parameter with a NaN or an infinity is %s", engine.ErrNotFinite, where)
+}
+
 func checkAdam(a engine.Adam) error {
 	for _, v := range []float64{a.LR, a.Eps, a.WeightDecay, a.ClipNorm} {
 		if v-v != 0 || v < 0 {
 			return fmt.Errorf("%+v: its numbers must be finite and not negative", a)
 		}
+	}
+	if float32(a.Eps) == 0 {
+		return fmt.Errorf("eps is %g: want more, as a weight without a gradient is divided by it", a.Eps)
 	}
 	if !(a.Beta1 >= 0 && a.Beta1 < 1 && a.Beta2 >= 0 && a.Beta2 < 1) {
 		return fmt.Errorf("betas %g and %g: want at least 0 and below 1", a.Beta1, a.Beta2)

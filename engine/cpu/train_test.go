@@ -209,15 +209,60 @@ func TestBadData(t *testing.T) {
 func TestGradientNotFinite(t *testing.T) {
 	e := lively(t, weights.Llama, Options{})
 	before := slices.Clone(e.state.m.Params()[3].W)
-	data := []engine.Datum{{Input: []int{1}, Target: []int{2}, Weight: []float32{1}, Advantage: []float32{float32(math.Inf(1))}}}
-	if _, err := e.ForwardBackward(context.Background(), data, engine.Loss{Objective: engine.ImportanceSampling}); err != nil {
-		t.Fatal(err)
+	data := []engine.Datum{{Input: []int{5}}, {Input: []int{1, 1}, Target: []int{2, 2}, Weight: []float32{0, 1}, Advantage: []float32{1, float32(math.Inf(1))}}}
+	_, err := e.ForwardBackward(context.Background(), data, engine.Loss{Objective: engine.ImportanceSampling})
+	if !errors.Is(err, engine.ErrNotFinite) || !strings.Contains(err.Error(), "datum 1: the loss at position 1 has the slope -Inf") {
+		t.Errorf("forward backward: error %v, want ErrNotFinite at datum 1, position 1", err)
 	}
-	if _, err := e.OptimStep(context.Background(), adam); !errors.Is(err, engine.ErrNotFinite) {
-		t.Fatalf("error %v, want ErrNotFinite", err)
+	for _, tt := range []struct {
+		g, clip float64
+		want    string
+	}{
+		{math.NaN(), 1, "the first parameter with a NaN or an infinity is model.layers.1.self_attn.q_proj.weight"},
+		{math.Inf(-1), 0, "the first parameter with a NaN or an infinity is model.layers.1.self_attn.q_proj.weight"},
+		{1e20, 0, "its norm is 1"},
+		{1e20, 1, ""},
+	} {
+		forwardBackward(t, e, []engine.Datum{{Input: []int{1}, Target: []int{2}, Weight: []float32{1}}}, engine.Loss{Objective: engine.CrossEntropy})
+		for _, p := range e.state.m.Params() {
+			if strings.HasSuffix(p.Name, ".self_attn.q_proj.weight") {
+				p.G[2] = float32(tt.g)
+			}
+		}
+		a := adam
+		a.ClipNorm = tt.clip
+		_, err := e.OptimStep(context.Background(), a)
+		if tt.want == "" {
+			if err != nil {
+				t.Errorf("a large gradient that is clipped: %v", err)
+			}
+			continue
+		}
+		if !errors.Is(err, engine.ErrNotFinite) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("gradient %g: error %v, want ErrNotFinite with %q", tt.g, err, tt.want)
+		}
+		if !sameBits(before, e.state.m.Params()[3].W) || norm(gradients(e)) != 0 {
+			t.Errorf("gradient %g: weights or gradients are left changed", tt.g)
+		}
 	}
-	if !sameBits(before, e.state.m.Params()[3].W) || norm(gradients(e)) != 0 {
-		t.Error("weights or gradients are left changed")
+}
+
+func TestBadAdam(t *testing.T) {
+	e := lively(t, weights.Llama, Options{})
+	for name, f := range map[string]func(*engine.Adam){
+		"eps 0":        func(a *engine.Adam) { a.Eps = 0 },
+		"eps too fine": func(a *engine.Adam) { a.Eps = 1e-60 },
+		"beta1":        func(a *engine.Adam) { a.Beta1 = 1 },
+		"beta2":        func(a *engine.Adam) { a.Beta2 = -0.1 },
+		"rate":         func(a *engine.Adam) { a.LR = math.NaN() },
+		"decay":        func(a *engine.Adam) { a.WeightDecay = -1 },
+		"clip":         func(a *engine.Adam) { a.ClipNorm = math.Inf(1) },
+	} {
+		a := adam
+		f(&a)
+		if _, err := e.OptimStep(context.Background(), a); err == nil {
+			t.Errorf("%s: %+v is taken", name, a)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"math"
 
 	"envace/internal/kernel"
@@ -8,10 +9,14 @@ import (
 
 // backward takes dx, the gradient of the residual stream behind the last layer,
 // back through the layers of the batch that forward kept, and adds the gradients
-// of all that is trained. It stops below the lowest layer with anything trained.
-func (p *pass) backward(b *Batch, layer int) {
+// of all that is trained. It stops below the lowest layer with anything trained,
+// and with an error where ctx is done.
+func (p *pass) backward(ctx context.Context, b *Batch, layer int) error {
 	m, n, c := p.m, len(b.IDs), p.m.Config.Width
 	for l := len(m.layers) - 1; l >= m.lowest; l-- {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		below := l > m.lowest || m.embed.G != nil
 		a := p.at(l)
 		p.mlpBack(l, n, a, below || m.layers[l].trainsAttention())
@@ -20,12 +25,13 @@ func (p *pass) backward(b *Batch, layer int) {
 		}
 	}
 	if m.embed.G == nil {
-		return
+		return nil
 	}
 	// Rows in order: two rows may hold the same token.
 	for i, id := range b.IDs {
 		kernel.Add(m.embed.G[id*c:(id+1)*c], p.dx[i*c:(i+1)*c])
 	}
+	return nil
 }
 
 // trainsAttention tells whether anything before the middle of the layer is trained.

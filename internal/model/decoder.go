@@ -1,6 +1,9 @@
 package model
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // Decoder computes the next-token logits of many sequences at a time.
 type Decoder struct {
@@ -54,11 +57,14 @@ func (d *Decoder) Step(seqs []*Seq, budget int, next func(i int, logits []float3
 		d.head = newHead(d.m)
 	}
 	d.computed += len(d.batch.IDs)
-	if err := d.pass.forward(&d.batch, d.cache.layer); err != nil {
+	if err := d.pass.forward(context.Background(), &d.batch, d.cache.layer); err != nil {
 		return err
 	}
 	return d.logits(seqs, next)
 }
+
+// Alone tells whether the last step computed just the last token of s.
+func (s *Seq) Alone() bool { return s.last && len(s.work) > 0 }
 
 // lacks tells whether no more than n tokens of s are not computed.
 func (s *Seq) lacks(n int) bool {
@@ -190,7 +196,7 @@ func (d *Decoder) logits(seqs []*Seq, next func(i int, logits []float32)) error 
 	slices.Sort(rows)
 	rows = slices.Compact(rows)
 	for len(rows) > 0 {
-		some := rows[:min(len(rows), d.m.headRows())]
+		some := rows[:min(len(rows), headRows(d.m.Config))]
 		rows = rows[len(some):]
 		d.head.rows(len(some), func(i int) []float32 { return x[some[i]*c.Width : (some[i]+1)*c.Width] })
 		d.m.pool.Run(len(seqs), func(i int) {

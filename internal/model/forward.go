@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"math"
 
 	"envace/internal/kernel"
@@ -8,9 +9,9 @@ import (
 
 // forward takes a batch through the layers. It leaves the residual stream behind
 // the last layer in after(last), and ends early with an error where a layer's
-// output is not finite. layer is the offset of one layer from the other in the
-// memory of the keys that the batch sees.
-func (p *pass) forward(b *Batch, layer int) error {
+// output is not finite or ctx is done. layer is the offset of one layer from the
+// other in the memory of the keys that the batch sees.
+func (p *pass) forward(ctx context.Context, b *Batch, layer int) error {
 	m, n, c := p.m, len(b.IDs), p.m.Config.Width
 	p.rope = m.rope.upTo(b.maxPos + 1)
 	x := p.at(0).x
@@ -20,6 +21,9 @@ func (p *pass) forward(b *Batch, layer int) error {
 		}
 	})
 	for l := range m.layers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		a := p.at(l)
 		p.attention(l, b, a, layer)
 		p.mlp(l, n, a, p.after(l))

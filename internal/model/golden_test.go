@@ -53,7 +53,7 @@ func logitsOf(t *testing.T, m *Model, rows [][]int) [][]float32 {
 	}
 	r.fit(n)
 	r.forest.fill(rows, Cut(rows, 1<<20)[0], r.pass.keys)
-	if err := r.pass.forward(&r.forest.Batch, r.pass.stride); err != nil {
+	if err := r.pass.forward(t.Context(), &r.forest.Batch, r.pass.stride); err != nil {
 		t.Fatal(err)
 	}
 	x, c := r.pass.after(len(m.layers)-1), m.Config

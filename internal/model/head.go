@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"envace/internal/kernel"
+	"envace/internal/weights"
 )
 
 // Entry asks for the log-probability of Target after batch row Row.
@@ -13,7 +14,10 @@ type Entry struct{ Row, Target int }
 const headFloats = 8 << 20
 
 // headRows is how many rows of logits are held at once.
-func (m *Model) headRows() int { return min(1024, max(128, headFloats/m.Config.Vocab)) }
+func headRows(c weights.Config) int { return min(1024, max(128, headFloats/c.Vocab)) }
+
+// HeadFloats is the memory of an output layer at work, in float32 numbers.
+func HeadFloats(c weights.Config) int { return headRows(c) * (c.Vocab + 3*c.Width) }
 
 // head is the memory of the output layer: logits of a few rows at a time.
 type head struct {
@@ -29,7 +33,7 @@ type head struct {
 
 func newHead(m *Model) *head {
 	c := m.Config
-	n := m.headRows()
+	n := headRows(c)
 	return &head{m: m, x: make([]float32, n*c.Width), h: make([]float32, n*c.Width), dh: make([]float32, n*c.Width),
 		rstd: make([]float32, n), logits: make([]float32, n*c.Vocab), soft: make([]kernel.Softmax, n),
 		parts: make([]float32, (n+chunk-1)/chunk*c.Width)}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"envace/internal/kernel"
 )
@@ -50,6 +51,18 @@ func (m *Model) GradNorm() float64 {
 		s += v
 	}
 	return math.Sqrt(s)
+}
+
+// NotFinite names the parameter nearest to the output whose gradient holds a NaN or
+// an infinity: a backward pass meets it first, and all below it follow. It is ""
+// where all gradients are finite.
+func (m *Model) NotFinite() string {
+	for _, p := range slices.Backward(m.Trained()) {
+		if kernel.HasNaNOrInf(p.G) {
+			return p.Name
+		}
+	}
+	return ""
 }
 
 // ZeroGrad clears all gradients.

@@ -62,6 +62,15 @@ func RowFloats(c weights.Config) int {
 	return n*c.Layers + c.Width*4 + 2*c.MLP + 2*(c.Heads+2*c.KVHeads)*c.HeadDim
 }
 
+// EvalFloats is the memory of one token in a pass that is not taken back.
+func EvalFloats(c weights.Config) int {
+	n := max(c.Width, c.Heads*c.HeadDim) + c.MLP
+	for _, s := range sizes(c) {
+		n += s
+	}
+	return n
+}
+
 // chunk is how many rows one task of an element-wise stage takes. It is fixed, as
 // the order of some sums depends on it.
 const chunk = 32

@@ -32,14 +32,14 @@ func NewRunner(m *Model, budget int, train bool) *Runner {
 // Run computes the log-probability of every ask, which are sorted by Row, and
 // hands it to slope, the derivative of a loss by it, in an order that depends on the rows alone. A
 // training Runner adds the gradients of that loss to the model's. Rows share the
-// prefixes they have in common. It returns how many tokens were computed. An error
-// leaves the gradients as they are in the middle of the work.
+// prefixes they have in common. It returns how many tokens were computed. An error,
+// ctx's too, leaves the gradients as they are in the middle of the work.
 func (r *Runner) Run(ctx context.Context, rows [][]int, asks []Ask, slope Slope) (computed int, err error) {
 	for _, sorted := range Cut(rows, r.budget) {
 		if err := ctx.Err(); err != nil {
 			return computed, err
 		}
-		if err := r.some(rows, sorted, asks, slope); err != nil {
+		if err := r.some(ctx, rows, sorted, asks, slope); err != nil {
 			return computed, err
 		}
 		computed += len(r.forest.IDs)
@@ -48,7 +48,7 @@ func (r *Runner) Run(ctx context.Context, rows [][]int, asks []Ask, slope Slope)
 }
 
 // some runs the rows of one cut.
-func (r *Runner) some(rows [][]int, sorted []int, asks []Ask, slope Slope) error {
+func (r *Runner) some(ctx context.Context, rows [][]int, sorted []int, asks []Ask, slope Slope) error {
 	longest := 0
 	for _, i := range sorted {
 		longest += len(rows[i])
@@ -56,7 +56,7 @@ func (r *Runner) some(rows [][]int, sorted []int, asks []Ask, slope Slope) error
 	r.fit(min(longest, max(r.budget, len(rows[sorted[0]]))))
 	r.forest.fill(rows, sorted, r.pass.keys)
 	r.entries(asks)
-	if err := r.pass.forward(&r.forest.Batch, r.pass.stride); err != nil {
+	if err := r.pass.forward(ctx, &r.forest.Batch, r.pass.stride); err != nil {
 		return err
 	}
 	var dx []float32
@@ -68,10 +68,10 @@ func (r *Runner) some(rows [][]int, sorted []int, asks []Ask, slope Slope) error
 	if err := r.head.run(last, dx, r.asks, func(i int, lp float32) float32 { return slope(r.order[i], lp) }); err != nil {
 		return err
 	}
-	if r.train {
-		r.pass.backward(&r.forest.Batch, r.pass.stride)
+	if !r.train {
+		return nil
 	}
-	return nil
+	return r.pass.backward(ctx, &r.forest.Batch, r.pass.stride)
 }
 
 // fit makes sure that n tokens have room.
