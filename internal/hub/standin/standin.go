@@ -110,11 +110,7 @@ func (h *Hub) serveHub(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if rest, ok := strings.CutPrefix(r.URL.EscapedPath(), "/api/models/"); ok {
-		id, revision, _ := strings.Cut(rest, "/revision/")
-		revision, _ = url.PathUnescape(revision)
-		if h.allowed(w, r, id, revision) {
-			h.describe(w, id)
-		}
+		h.serveAPI(w, r, rest)
 		return
 	}
 	id, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/resolve/")
@@ -136,6 +132,23 @@ func (h *Hub) serveHub(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Linked-Etag", `"`+Sum(path, content)+`"`)
 	w.Header().Set("X-Linked-Size", fmt.Sprint(len(content)))
 	http.Redirect(w, r, h.store.URL+"/"+id+"/"+path, http.StatusFound)
+}
+
+func (h *Hub) serveAPI(w http.ResponseWriter, r *http.Request, rest string) {
+	id, revision, isTree := strings.Cut(rest, "/tree/") // what the official client asks too
+	if !isTree {
+		id, revision, _ = strings.Cut(rest, "/revision/")
+	}
+	revision, _ = url.PathUnescape(revision)
+	if !h.allowed(w, r, id, revision) {
+		return
+	}
+	var answer any = h.describe(id)
+	if isTree {
+		answer = h.tree(id)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
 }
 
 func (h *Hub) allowed(w http.ResponseWriter, r *http.Request, id, revision string) bool {
@@ -160,7 +173,7 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 	w.WriteHeader(status)
 }
 
-func (h *Hub) describe(w http.ResponseWriter, id string) {
+func (h *Hub) describe(id string) map[string]any {
 	type sibling struct {
 		Name string `json:"rfilename"`
 		Size int    `json:"size"`
@@ -169,8 +182,19 @@ func (h *Hub) describe(w http.ResponseWriter, id string) {
 	for _, path := range slices.Sorted(maps.Keys(h.Models[id])) {
 		files = append(files, sibling{path, len(h.Models[id][path])})
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"id": id, "modelId": id, "sha": h.Commit(id), "private": false, "tags": []string{}, "downloads": 0, "siblings": files})
+	return map[string]any{"id": id, "modelId": id, "sha": h.Commit(id), "private": false, "tags": []string{}, "downloads": 0, "siblings": files}
+}
+
+func (h *Hub) tree(id string) (out []map[string]any) {
+	for _, path := range slices.Sorted(maps.Keys(h.Models[id])) {
+		content := h.Models[id][path]
+		entry := map[string]any{"type": "file", "path": path, "size": len(content), "oid": Sum("", content)}
+		if large(path) {
+			entry["lfs"] = map[string]any{"oid": Sum(path, content), "size": len(content), "pointerSize": 130}
+		}
+		out = append(out, entry)
+	}
+	return out
 }
 
 func (h *Hub) serveStore(w http.ResponseWriter, r *http.Request) {
