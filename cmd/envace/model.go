@@ -122,7 +122,7 @@ func describeMemory(w io.Writer, c weights.Config) {
 	full := cpu.MemoryEstimate(c, cpu.Options{})
 	lora := cpu.MemoryEstimate(c, cpu.Options{LoRA: &cpu.LoRA{Rank: rank}})
 	fmt.Fprintf(w, "memory, at most\tsampling: %s (weights %s, keys and values %s)\n",
-		run.Bytes(full.Weights+full.Cache), run.Bytes(full.Weights), run.Bytes(full.Cache))
+		run.Bytes(full.Weights+full.Scratch+full.Cache), run.Bytes(full.Weights), run.Bytes(full.Cache))
 	fmt.Fprintf(w, "\ttraining a LoRA of rank %d: %s\n", rank, run.Bytes(lora.Total()))
 	fmt.Fprintf(w, "\ttraining all weights: %s (gradients %s, optimiser %s, activations %s)\n",
 		run.Bytes(full.Total()), run.Bytes(full.Gradients), run.Bytes(full.Optimiser), run.Bytes(full.Activations))
