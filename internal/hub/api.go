@@ -3,13 +3,14 @@ package hub
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"envace/internal/retry"
 )
 
 // file is a file of a model as the hub holds it.
@@ -56,7 +57,7 @@ func (h *Hub) info(ctx context.Context, n Name) (info, error) {
 		const most = 16 << 20
 		data, err := io.ReadAll(io.LimitReader(resp.Body, most))
 		if err != nil {
-			return false, &transient{err: fmt.Errorf("model %s: the list of files was cut off: %w", n.ID(), err)}
+			return false, retry.Later(fmt.Errorf("model %s: the list of files was cut off: %w", n.ID(), err), 0)
 		}
 		if err := json.Unmarshal(data, &answer); err != nil {
 			return false, fmt.Errorf("model %s: %s does not answer as a hub of models: %w", n.ID(), h.Endpoint, err)
@@ -128,14 +129,9 @@ func (h *Hub) resolve(n Name, commit, path string) string {
 	return h.Endpoint + "/" + n.ID() + "/resolve/" + commit + "/" + strings.ReplaceAll(url.PathEscape(path), "%2F", "/")
 }
 
-var errSilent = errors.New("the server has gone silent")
-
 // ask sends a request for the bytes behind from. A HEAD is not led to another
 // host, so that the answer is the hub's own.
 func (h *Hub) ask(ctx context.Context, method, at string, from int64) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	watch := &patient{patience: h.patience(), cancel: cancel}
-	watch.timer = time.AfterFunc(watch.patience, func() { cancel(errSilent) })
 	req, err := http.NewRequestWithContext(ctx, method, at, nil)
 	if err != nil {
 		return nil, err
@@ -145,16 +141,22 @@ func (h *Hub) ask(ctx context.Context, method, at string, from int64) (*http.Res
 	if from > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 	}
-	resp, err := h.client(method).Do(req)
-	watch.timer.Stop()
+	resp, err := retry.Send(h.client(method), req, h.patience())
 	if err != nil {
-		cause := context.Cause(ctx)
-		cancel(nil)
-		return nil, trouble(err, cause)
+		return nil, fmt.Errorf("hub %s: %w", req.URL.Host, err)
 	}
-	watch.body, watch.ctx = resp.Body, ctx
-	resp.Body = watch
 	return resp, nil
+}
+
+// again tries what may fail in passing.
+func (h *Hub) again(ctx context.Context, try func() (moved bool, err error)) error {
+	return retry.Rule{Pause: h.Pause, Note: h.note}.Do(ctx, try)
+}
+
+func (h *Hub) note(text string) {
+	if h.Watch != nil {
+		h.Watch.Note(text)
+	}
 }
 
 func (h *Hub) patience() time.Duration {
@@ -198,33 +200,4 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Header.Set("Authorization", "Bearer "+b.token)
 	}
 	return b.base.RoundTrip(req)
-}
-
-// patient is a body that is given up when nothing comes for too long. Only the
-// time spent reading counts.
-type patient struct {
-	body     io.ReadCloser
-	ctx      context.Context
-	patience time.Duration
-	timer    *time.Timer
-	cancel   context.CancelCauseFunc
-}
-
-// Read reads on, or tells that the server has gone silent.
-func (p *patient) Read(b []byte) (int, error) {
-	p.timer.Reset(p.patience)
-	n, err := p.body.Read(b)
-	p.timer.Stop()
-	if err != nil && err != io.EOF && errors.Is(context.Cause(p.ctx), errSilent) {
-		err = errSilent
-	}
-	return n, err
-}
-
-// Close ends the request.
-func (p *patient) Close() error {
-	p.timer.Stop()
-	err := p.body.Close()
-	p.cancel(nil)
-	return err
 }

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+
+	"envace/internal/retry"
 )
 
 // partial is a blob on its way: what is there so far, and its checksum. Its bytes
@@ -154,7 +156,7 @@ func (h *Hub) more(ctx context.Context, n Name, commit string, p *partial) error
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
-		return &transient{err: fmt.Errorf("file %s: cut off after %d of %d bytes: %w", p.want.path, p.n, p.want.size, err)}
+		return retry.Later(fmt.Errorf("file %s: cut off after %d of %d bytes: %w", p.want.path, p.n, p.want.size, err), 0)
 	}
 	return nil
 }
@@ -174,7 +176,7 @@ func (h *Hub) begin(n Name, p *partial, resp *http.Response) error {
 			return errors.Join(fmt.Errorf("file %s: asked for %s, got %q", p.want.path, want, resp.Header.Get("Content-Range")), p.restart())
 		}
 	case http.StatusRequestedRangeNotSatisfiable:
-		return errors.Join(&transient{err: fmt.Errorf("file %s: the server has no bytes behind %d", p.want.path, p.n)}, p.restart())
+		return errors.Join(retry.Later(fmt.Errorf("file %s: the server has no bytes behind %d", p.want.path, p.n), 0), p.restart())
 	default:
 		return h.refusal(n, resp)
 	}

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"envace/internal/retry"
 )
 
 // Errors that callers decide on. What exactly was wrong is in the error that
@@ -23,15 +24,6 @@ var (
 	ErrReadOnly  = errors.New("it cannot be written")
 	ErrChecksum  = errors.New("wrong checksum")
 )
-
-// transient is an error that may pass; after is how long the server asks to wait.
-type transient struct {
-	err   error
-	after time.Duration
-}
-
-func (t *transient) Error() string { return t.err.Error() }
-func (t *transient) Unwrap() error { return t.err }
 
 // refusal is the error that an answer other than success means. The hub says
 // more in two headers than in the status: a private model and one that is not
@@ -52,10 +44,12 @@ func (h *Hub) refusal(n Name, resp *http.Response) error {
 		return fmt.Errorf("model %s: there is none of that name at %s, or it is private: %w", n.ID(), h.Endpoint, ErrDenied)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return fmt.Errorf("model %s: the token was refused (%s): %w%s", n.ID(), resp.Status, ErrDenied, said(why))
-	case status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500:
-		return &transient{fmt.Errorf("model %s: %s answers %s%s", n.ID(), resp.Request.URL.Host, resp.Status, said(why)), retryAfter(resp.Header, time.Now())}
 	}
-	return fmt.Errorf("model %s: %s answers %s%s", n.ID(), resp.Request.URL.Host, resp.Status, said(why))
+	err := fmt.Errorf("model %s: %s answers %s%s", n.ID(), resp.Request.URL.Host, resp.Status, said(why))
+	if retry.Passing(resp.StatusCode) {
+		return retry.Later(err, retry.After(resp.Header, time.Now()))
+	}
+	return err
 }
 
 // message is what an answer says for people: one short line.
@@ -76,16 +70,4 @@ func said(why string) string {
 		return ""
 	}
 	return fmt.Sprintf(" (it says: %s)", why)
-}
-
-// retryAfter reads the header of that name: seconds or a date; 0 where absent.
-func retryAfter(header http.Header, now time.Time) time.Duration {
-	text := header.Get("Retry-After")
-	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 && s < 1e6 {
-		return time.Duration(s * float64(time.Second))
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
 }

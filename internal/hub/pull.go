@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"envace/internal/retry"
 )
 
 // Pulled is a model that is whole in the cache.
@@ -146,7 +148,7 @@ func (h *Hub) lock(ctx context.Context, n Name, f file) (unlock func(), err erro
 		if !told {
 			h.note(f.path + ": another pull is fetching it; waiting")
 		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+		if err := retry.Sleep(ctx, 200*time.Millisecond); err != nil {
 			return nil, errors.Join(err, lock.Close())
 		}
 	}

@@ -1,0 +1,119 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestDo(t *testing.T) {
+	down := errors.New("down")
+	for _, tt := range []struct {
+		name  string
+		rule  Rule
+		moved bool
+		errs  []error // of the tries; nil ends well, and beyond them all is well
+		says  string
+		tries int
+		least time.Duration
+		most  time.Duration
+	}{
+		{"at once", Rule{}, false, nil, "", 1, 0, 0},
+		{"for good", Rule{}, false, []error{down}, "down", 1, 0, 0},
+		{"passes", Rule{}, false, []error{Later(down, 0), Later(down, 0)}, "", 3, 2250 * time.Millisecond, 3750 * time.Millisecond},
+		{"gives up", Rule{Tries: 2}, false, []error{Later(down, 0), Later(down, 0)}, "down; given up after 2 tries", 2, 0, 2 * time.Second},
+		{"moves on", Rule{Tries: 2}, true, []error{Later(down, 0), Later(down, 0), Later(down, 0)}, "", 4, 0, 10 * time.Second},
+		{"is told when", Rule{}, false, []error{Later(down, 40*time.Second)}, "", 2, 40 * time.Second, 40 * time.Second},
+		{"is told to come tomorrow", Rule{}, false, []error{Later(down, 24*time.Hour)}, "asks to wait 24h0m0s", 1, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n, start := 0, time.Now()
+				err := tt.rule.Do(t.Context(), func() (bool, error) {
+					if n++; n > len(tt.errs) {
+						return tt.moved, nil
+					}
+					return tt.moved, tt.errs[n-1]
+				})
+				if took := time.Since(start); took < tt.least || took > tt.most {
+					t.Errorf("took %s", took)
+				}
+				if n != tt.tries {
+					t.Errorf("%d tries", n)
+				}
+				if tt.says == "" && err != nil || tt.says != "" && (!errors.Is(err, down) || !strings.Contains(err.Error(), tt.says)) {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestDoIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := Rule{}.Do(ctx, func() (bool, error) { return false, Later(errors.New("down"), time.Minute) })
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestAfter(t *testing.T) {
+	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		"": 0, "3": 3 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "soon": 0, "1e99": 0,
+		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
+	} {
+		if got := After(http.Header{"Retry-After": {text}}, now); got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestSendGivesUpOnSilence(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		serve http.HandlerFunc
+	}{
+		{"no answer", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+		{"half an answer", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write([]byte("half"))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := httptest.NewServer(tt.serve)
+			defer s.Close()
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/?secret=1", nil)
+			resp, err := Send(s.Client(), req, 30*time.Millisecond)
+			if err == nil {
+				_, err = resp.Body.Read(make([]byte, 9))
+				if err == nil {
+					_, err = resp.Body.Read(make([]byte, 9))
+				}
+				_ = resp.Body.Close()
+			} else if !IsLater(err) {
+				t.Error("not to be tried again")
+			}
+			if !errors.Is(err, ErrSilent) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestSendNobodyThere(t *testing.T) {
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:1/?secret=1", nil)
+	_, err := Send(http.DefaultClient, req, time.Minute)
+	if !IsLater(err) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
+	}
+}
