@@ -18,13 +18,17 @@ type modelOptions struct {
 	Adapter   string // peft folder on top of it; "" is none
 	MaxTokens int    // of one message
 	Threads   int    // 0 is every core
+	Cache     int    // tokens of the sampler's cache; 0 is the engine's own bound
 }
+
+const cacheUsage = "most `tokens` whose keys and values are kept for sampling, the longest unused dropped first (0: about 512 MiB of them)"
 
 func (o *modelOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Model, "model", "", "`folder` of Hugging Face files (a checkpoint is one), a GGUF file, or the name of a pulled model")
 	f.StringVar(&o.Adapter, "adapter", "", "`folder` of a LoRA adapter of that model, in peft's form")
 	f.IntVar(&o.MaxTokens, "max-tokens", 512, "most `tokens` of one message")
 	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
+	f.IntVar(&o.Cache, "cache-tokens", 0, cacheUsage)
 }
 
 // openPolicy opens a model for greedy sampling.
@@ -46,7 +50,7 @@ func openPolicy(ctx context.Context, o modelOptions) (rollout.Policy, error) {
 	if err != nil {
 		return rollout.Policy{}, err
 	}
-	e, err := cpu.Open(path, cpu.Options{Threads: o.Threads, Adapter: adapter})
+	e, err := cpu.Open(path, cpu.Options{Threads: o.Threads, Adapter: adapter, CacheTokens: o.Cache})
 	if err != nil {
 		return rollout.Policy{}, err
 	}

@@ -26,8 +26,10 @@ type trainOptions struct {
 	Resume     bool
 	Seed       uint64
 	SeedGiven  bool
-	Threads    int // 0 is every core
-	LoRA       int // rank; 0 trains all weights
+	Threads    int     // 0 is every core
+	Memory     float64 // GiB; 0 is no bound
+	Cache      int     // tokens of the sampler's cache; 0 is the engine's own bound
+	LoRA       int     // rank; 0 trains all weights
 	SkipBad    bool
 
 	Stdout, Stderr io.Writer
@@ -74,6 +76,8 @@ on with --resume and ends with the same files.`,
 	f.BoolVar(&o.Resume, "resume", false, "go on with the run in --out from its last checkpoint")
 	f.Uint64Var(&o.Seed, "seed", 0, "`number` that the run draws from, instead of the recipe's")
 	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
+	f.Float64Var(&o.Memory, "memory", 0, "most `GiB` that weights, training and sampling take together (0: as much as the rows need)")
+	f.IntVar(&o.Cache, "cache-tokens", 0, cacheUsage)
 	f.IntVar(&o.LoRA, "lora", 0, "train a low-rank adapter of this `rank`, not all weights")
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -23,6 +24,9 @@ func runTrain(ctx context.Context, o trainOptions) error {
 	}
 	if o.Out == "" {
 		o.Out = freshFolder(s.Recipe)
+	}
+	if s.Memory > 0 {
+		debug.SetMemoryLimit(int64(s.Memory * (1 << 30))) // garbage gives way before the bound does
 	}
 	err = recipe.Run(ctx, s, o.Out, o.Resume, o.Stderr)
 	if err != nil {
@@ -93,6 +97,8 @@ func (o trainOptions) settings() (recipe.Settings, error) {
 		s.Seed = o.Seed
 	}
 	put(&s.Threads, o.Threads)
+	put(&s.Memory, o.Memory)
+	put(&s.Cache, o.Cache)
 	put(&s.Model.Path, o.Model)
 	put(&s.Model.LoRA, o.LoRA)
 	put(&s.Data.Path, o.Data)

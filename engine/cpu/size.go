@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -105,7 +104,11 @@ func allot(c weights.Config, o Options) (Options, budget, error) {
 	m := MemoryEstimate(c, o)
 	total := float64(m.Activations + m.Cache)
 	b := budget{memory: o.Memory, fixed: m.fixed(), row: total / float64(o.BatchTokens), sequence: total / float64(o.CacheTokens)}
-	if err := errors.Join(b.check("one row", leastRow, b.row), b.check("one sequence", leastSequence, b.sequence)); err != nil {
+	what, n, bytes := "one row", leastRow, b.row
+	if leastSequence*b.sequence > leastRow*b.row {
+		what, n, bytes = "one sequence", leastSequence, b.sequence
+	}
+	if err := b.check(what, n, bytes); err != nil {
 		return o, b, err
 	}
 	free := float64(b.memory - b.fixed)
@@ -125,7 +128,7 @@ func (b budget) check(what string, n int, bytes float64) error {
 	if b.memory == 0 || need <= b.memory {
 		return nil
 	}
-	return fmt.Errorf("%s of %d tokens: %w: it is %s, of which weights, gradients, optimiser and scratch take %s: want at least %s (%d bytes)",
+	return fmt.Errorf("%s of %d tokens: %w: %s, where weights, gradients, optimiser and scratch take %s and this wants at least %s (%d bytes)",
 		what, n, engine.ErrMemory, mib(b.memory), mib(b.fixed), mib(need), need)
 }
 

@@ -47,7 +47,7 @@ func (l *lab) model() error {
 }
 
 func (l *lab) engineOptions() cpu.Options {
-	o := cpu.Options{Threads: l.Threads, Seed: l.Seed}
+	o := cpu.Options{Threads: l.Threads, Seed: l.Seed, Memory: int64(l.Memory * (1 << 30)), CacheTokens: l.Cache}
 	if l.Model.LoRA > 0 {
 		o.LoRA = &cpu.LoRA{Rank: l.Model.LoRA, Alpha: cmp.Or(l.Model.Alpha, 2*float64(l.Model.LoRA))}
 	}

@@ -61,6 +61,7 @@ func share(name string, value float64) bound {
 func (s Settings) bounds() []bound {
 	list := []bound{
 		{name: "threads", value: float64(s.Threads), most: 1024, upTo: true},
+		{name: "memory", value: s.Memory, most: 1 << 20, upTo: true}, from("cache", s.Cache, 0),
 		from("model.lora", s.Model.LoRA, 0), from("model.alpha", s.Model.Alpha, 0), from("model.deviation", s.Model.Deviation, 0),
 		from("data.sft", s.Data.SFT, 0), from("data.rl", s.Data.RL, 0),
 		from("data.turns", s.Data.Turns, 0), from("data.tokens", s.Data.Tokens, 0), share("data.held", s.Data.Held),

@@ -23,6 +23,8 @@ type Settings struct {
 	Title   string   `toml:"title" json:"title"`
 	Seed    uint64   `toml:"seed" json:"seed"`
 	Threads int      `toml:"threads" json:"threads"` // 0: one a core
+	Memory  float64  `toml:"memory" json:"memory"`   // GiB that the engine may take; 0: no bound
+	Cache   int      `toml:"cache" json:"cache"`     // tokens whose keys and values sampling keeps; 0: about 512 MiB of them
 	Model   Model    `toml:"model" json:"model"`
 	Data    Data     `toml:"data" json:"data"`
 	Base    Stage    `toml:"base" json:"base"`
