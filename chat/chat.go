@@ -60,6 +60,10 @@ type Options struct {
 // Usage counts tokens.
 type Usage struct{ Prompt, Completion int }
 
+// ErrCut is an answer that ended before its end, at a limit of tokens or by a
+// filter. The message that comes with it is a beginning: its calls must not be made.
+var ErrCut = errors.New("the answer was cut off before its end")
+
 // Completer is anything that answers a dialogue with one message.
 type Completer interface {
 	Complete(ctx context.Context, msgs []Message, tools []Function, o Options) (Message, Usage, error)

@@ -28,7 +28,11 @@ type Turn struct {
 	Prompt   []int // tokens the policy saw
 	Sequence engine.Sequence
 	Errors   []render.CallError // blocks of it that are no calls
+	Usage    chat.Usage         // of a turn without tokens, see Policy.Completer: as the server counts
 }
+
+// Sampled is the number of tokens that were sampled for the turn.
+func (t *Turn) Sampled() int { return max(len(t.Sequence.Tokens), t.Usage.Completion) }
 
 // Source says where a message of an episode comes from.
 type Source string

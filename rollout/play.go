@@ -50,7 +50,7 @@ var errTime = errors.New("the episode's time is over")
 func (g Game) Play(ctx context.Context, t task.Task) (*Episode, error) {
 	ep := &Episode{Task: t, Step: g.Step, Member: g.Member, Seed: g.Seed, Metrics: map[string]float64{}}
 	ep.Entries = append(ep.Entries, Entry{Message: chat.Message{Role: chat.User, Content: t.Turns[0].User}, Source: FromUser})
-	ids, err := g.Policy.Renderer.Prompt(ep.Messages(), t.Tools, g.Policy.Options)
+	ids, err := g.prompt(ep)
 	if err != nil {
 		return nil, fmt.Errorf("task %s: prompt: %w", t.ID, err)
 	}
@@ -103,7 +103,7 @@ func (g Game) round(ctx context.Context, ep *Episode, ids []int) ([]int, error) 
 // act lets the policy speak once; nil ends the episode.
 func (g Game) act(ctx context.Context, ep *Episode, ids []int) (*Turn, error) {
 	n := len(ep.Entries)
-	turn, err := g.Policy.Speak(ctx, Act, ids, Seed(g.Seed, uint64(n), SeedOf(string(Act))))
+	turn, msg, err := g.speak(ctx, ep, ids, Seed(g.Seed, uint64(n), SeedOf(string(Act))))
 	if errors.Is(err, engine.ErrWindow) {
 		ep.Stop, ep.Detail = StopWindow, err.Error()
 		return nil, g.judge(ctx, ep)
@@ -112,11 +112,9 @@ func (g Game) act(ctx context.Context, ep *Episode, ids []int) (*Turn, error) {
 		return nil, fmt.Errorf("act: %w", err)
 	}
 	turn.User = ep.User
-	msg, bad := g.Policy.Renderer.Parse(turn.Sequence.Tokens)
-	turn.Errors = bad
 	place := 0 // among all blocks, good and bad
 	for i := range msg.Calls {
-		for slices.ContainsFunc(bad, func(e render.CallError) bool { return e.Index == place }) {
+		for slices.ContainsFunc(turn.Errors, func(e render.CallError) bool { return e.Index == place }) {
 			place++
 		}
 		msg.Calls[i].ID = blockID(n, place)
@@ -124,6 +122,28 @@ func (g Game) act(ctx context.Context, ep *Episode, ids []int) (*Turn, error) {
 	}
 	ep.Entries = append(ep.Entries, Entry{Message: msg, Source: FromPolicy, User: ep.User, Turn: turn})
 	return turn, nil
+}
+
+// prompt renders the dialogue anew; a Completer needs no tokens.
+func (g Game) prompt(ep *Episode) ([]int, error) {
+	if g.Policy.Completer != nil {
+		return nil, nil
+	}
+	return g.Policy.Renderer.Prompt(ep.Messages(), ep.Task.Tools, g.Policy.Options)
+}
+
+// speak is the policy's next message, with the turn behind it.
+func (g Game) speak(ctx context.Context, ep *Episode, ids []int, seed uint64) (*Turn, chat.Message, error) {
+	if g.Policy.Completer != nil {
+		return g.Policy.complete(ctx, Act, ep.Messages(), ep.Task.Tools, seed)
+	}
+	turn, err := g.Policy.Speak(ctx, Act, ids, seed)
+	if err != nil {
+		return nil, chat.Message{}, err
+	}
+	var msg chat.Message
+	msg, turn.Errors = g.Policy.Renderer.Parse(turn.Sequence.Tokens)
+	return turn, msg, nil
 }
 
 // blockID names a block of the message that is entry n: nine letters and digits,
@@ -253,6 +273,9 @@ func (g Game) reply(ctx context.Context, ep *Episode) error {
 // were sampled, and what came after it. Where the template rewrites history, the
 // row splits and the dialogue is rendered anew.
 func (g Game) extend(ep *Episode, turn *Turn, from int) ([]int, error) {
+	if g.Policy.Completer != nil {
+		return nil, nil
+	}
 	var news []chat.Message
 	for _, e := range ep.Entries[from:] {
 		news = append(news, e.Message)
@@ -260,7 +283,7 @@ func (g Game) extend(ep *Episode, turn *Turn, from int) ([]int, error) {
 	ids := append(append([]int{}, turn.Prompt...), turn.Sequence.Tokens...)
 	next, err := g.Policy.Renderer.Extend(ids, news)
 	if errors.Is(err, render.ErrSplit) {
-		next, err = g.Policy.Renderer.Prompt(ep.Messages(), ep.Task.Tools, g.Policy.Options)
+		next, err = g.prompt(ep)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("prompt of the next turn: %w", err)

@@ -2,8 +2,10 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"envace/chat"
 	"envace/engine"
 	"envace/render"
 )
@@ -17,14 +19,39 @@ type Policy struct {
 	Roles    map[Role]engine.Params // where a role samples otherwise
 	Options  render.Options
 	Window   int // most tokens of a prompt with its answer; 0: what the model can hold
+	// Completer speaks in the place of Renderer and Sampler, if it is not nil: a model
+	// behind a protocol of messages. Its turns have no tokens, so nothing can be
+	// learnt from them. Of Params it gets temperature, top-p, MaxTokens and the seed.
+	Completer chat.Completer
+}
+
+// params are those of a role.
+func (p Policy) params(role Role) engine.Params {
+	if params, ok := p.Roles[role]; ok {
+		return params
+	}
+	return p.Params
+}
+
+// complete lets the Completer speak. The server's own reading of calls and
+// thinking is in the message; the turn knows only how it ended and what it took.
+func (p Policy) complete(ctx context.Context, role Role, msgs []chat.Message, tools []chat.Function, seed uint64) (*Turn, chat.Message, error) {
+	params := p.params(role)
+	o := chat.Options{Temperature: &params.Temperature, MaxTokens: params.MaxTokens, Seed: &seed}
+	if params.TopP > 0 {
+		o.TopP = &params.TopP
+	}
+	m, usage, err := p.Completer.Complete(ctx, msgs, tools, o)
+	turn := &Turn{Role: role, Usage: usage, Sequence: engine.Sequence{Stop: engine.StopToken}}
+	if errors.Is(err, chat.ErrCut) {
+		turn.Sequence.Stop, err = engine.StopLength, nil
+	}
+	return turn, m, err
 }
 
 // Speak samples one message after prompt. Its draws depend on seed alone.
 func (p Policy) Speak(ctx context.Context, role Role, prompt []int, seed uint64) (*Turn, error) {
-	params, ok := p.Roles[role]
-	if !ok {
-		params = p.Params
-	}
+	params := p.params(role)
 	if p.Window > 0 {
 		room := p.Window - len(prompt)
 		if room < 1 {

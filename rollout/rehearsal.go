@@ -78,21 +78,33 @@ func (r Rehearsal) imagine(ctx context.Context, ep *Episode, before []Entry, cal
 	seen := *ep
 	seen.Entries = append(append([]Entry{}, ep.Entries...), before...)
 	view := View{Task: ep.Task, Records: r.FewShot.Records(ep.Task, ep.User), Entries: seen.Entries, Call: call, Brief: r.Brief}
-	prompt, err := r.Policy.Renderer.Prompt(view.Messages(), nil, r.Policy.Options)
-	if err != nil {
-		return Entry{}, err
-	}
-	seed := Seed(ep.Seed, uint64(len(seen.Entries)), SeedOf(string(Rehearse)))
-	turn, err := r.Policy.Speak(ctx, Rehearse, prompt, seed)
+	turn, text, err := r.speak(ctx, view.Messages(), Seed(ep.Seed, uint64(len(seen.Entries)), SeedOf(string(Rehearse))))
 	if err != nil {
 		return Entry{}, err
 	}
 	turn.User = ep.User
-	result, bad := render.ParseResult(r.Policy.Renderer.Text(turn.Sequence.Tokens))
+	result, bad := render.ParseResult(text)
 	if bad != nil {
 		result = render.ErrorText(bad.Code, bad.Message)
 	}
 	e := Answer(ep, call, result, FromImagined)
 	e.Turn = turn
 	return e, nil
+}
+
+// speak lets the policy answer a prompt of REHEARSE.
+func (r Rehearsal) speak(ctx context.Context, msgs []chat.Message, seed uint64) (*Turn, string, error) {
+	if r.Policy.Completer != nil {
+		turn, m, err := r.Policy.complete(ctx, Rehearse, msgs, nil, seed)
+		return turn, m.Content, err
+	}
+	prompt, err := r.Policy.Renderer.Prompt(msgs, nil, r.Policy.Options)
+	if err != nil {
+		return nil, "", err
+	}
+	turn, err := r.Policy.Speak(ctx, Rehearse, prompt, seed)
+	if err != nil {
+		return nil, "", err
+	}
+	return turn, r.Policy.Renderer.Text(turn.Sequence.Tokens), nil
 }

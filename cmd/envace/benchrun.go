@@ -72,7 +72,7 @@ func benchDomain(ctx context.Context, o benchOptions, policy rollout.Policy, dom
 			solved = append(solved, ok)
 			s.Reward += ep.Reward / float64(o.N)
 			for _, t := range ep.Turns() {
-				s.Tokens += float64(len(t.Sequence.Tokens)) / float64(o.N)
+				s.Tokens += float64(t.Sampled()) / float64(o.N)
 			}
 		}
 		rate := run.NewSystem("", "", "", 0, solved)
