@@ -1,0 +1,232 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"envace/chat"
+	"envace/internal/retry"
+)
+
+// Client is a [chat.Completer] by way of any server that speaks OpenAI's protocol.
+// Its methods may be called from many goroutines at once; its fields are set
+// before. The zero value of all but Base and Model will do.
+type Client struct {
+	Base  string // URL up to /v1, without a slash at the end: see [ParseTarget]
+	Model string
+	Key   string // "" sends none
+
+	HTTP       *http.Client
+	Retry      retry.Rule
+	Patience   time.Duration // silence after which a request is given up; 0 is 10 minutes
+	Concurrent int           // requests under way at once; 0 is no bound
+	Budget     *Budget       // nil is no bound; may be shared between clients
+	Log        io.Writer     // a line of JSON a request, keys left out; nil keeps none
+	// Thinking sends earlier thinking back, as reasoning_content. Servers that
+	// know no such field may refuse it.
+	Thinking bool
+
+	once    sync.Once
+	slots   chan struct{}
+	logging sync.Mutex
+	renamed atomic.Bool // the server wants max_completion_tokens
+}
+
+// ParseTarget reads URL#MODEL. A URL without a path means /v1 of that server.
+func ParseTarget(text string) (base, model string, err error) {
+	base, model, _ = strings.Cut(text, "#")
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", "", fmt.Errorf("%q: want URL#MODEL, such as http://localhost:8080/v1#qwen3", text)
+	}
+	if u.User != nil || u.RawQuery != "" {
+		return "", "", errors.New("the URL of a server holds a password or a query: leave it out, and give the key apart")
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/v1"
+	}
+	return strings.TrimRight(u.String(), "/"), model, nil
+}
+
+// Complete answers msgs with one message. An answer that was cut off before its
+// end comes with [chat.ErrCut], and its calls must not be made. A failure that may
+// pass is tried again: nothing of the answer has been seen by then.
+func (c *Client) Complete(ctx context.Context, msgs []chat.Message, tools []chat.Function, o chat.Options) (chat.Message, chat.Usage, error) {
+	return c.converse(ctx, c.request(msgs, tools, o), nil)
+}
+
+// Stream is Complete that also tells what comes, as it comes: on gets what is new
+// of the content and of the thinking. Calls are told only as a whole, by the
+// message at the end. Once on has been called the request is not tried again, so
+// that nobody sees a beginning twice.
+func (c *Client) Stream(ctx context.Context, msgs []chat.Message, tools []chat.Function, o chat.Options, on func(content, thinking string)) (chat.Message, chat.Usage, error) {
+	req := c.request(msgs, tools, o)
+	req.Stream, req.StreamOptions = true, &StreamOptions{IncludeUsage: true}
+	return c.converse(ctx, req, on)
+}
+
+// converse sends a request, again if need be, and reads the answer.
+func (c *Client) converse(ctx context.Context, req ChatRequest, on func(content, thinking string)) (chat.Message, chat.Usage, error) {
+	var got answer
+	err := c.do(ctx, "/chat/completions", func(name string) any { return renamed(req, name) }, func(resp *http.Response) (seen bool, err error) {
+		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+		if kind == "text/event-stream" {
+			return got.readStream(resp.Body, on)
+		}
+		return false, got.readWhole(resp.Body)
+	}, func() (any, chat.Usage) { return got.logged(), got.usage })
+	if err != nil {
+		return chat.Message{}, got.usage, fmt.Errorf("model %s at %s: %w", c.Model, c.host(), err)
+	}
+	return got.message()
+}
+
+// renamed is req with its bound on tokens under the name that the server knows.
+func renamed(req ChatRequest, name string) ChatRequest {
+	if name == "max_completion_tokens" {
+		req.MaxTokens, req.MaxCompletionTokens = nil, req.MaxTokens
+	}
+	return req
+}
+
+// do posts a body until it is answered. read takes the answer in; once it has
+// shown something of it to somebody, a failure is final. told is what the log
+// keeps of the answer, and what it cost.
+func (c *Client) do(ctx context.Context, path string, body func(maxTokens string) any, read func(*http.Response) (seen bool, err error), told func() (any, chat.Usage)) error {
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	attempt := 0
+	return c.Retry.Do(ctx, func() (bool, error) {
+		attempt++
+		if err := c.Budget.request(); err != nil {
+			return false, err
+		}
+		line := logLine{Time: time.Now(), URL: c.Base + path, Attempt: attempt}
+		err := c.try(ctx, path, body, read, &line)
+		var usage chat.Usage
+		line.Response, usage = told()
+		c.Budget.spend(usage)
+		c.log(line, err)
+		return false, err
+	})
+}
+
+// try is one try.
+func (c *Client) try(ctx context.Context, path string, body func(maxTokens string) any, read func(*http.Response) (seen bool, err error), line *logLine) error {
+	name := "max_tokens"
+	if c.renamed.Load() {
+		name = "max_completion_tokens"
+	}
+	data, err := chat.Marshal(body(name))
+	if err != nil {
+		return err
+	}
+	line.Request = data
+	resp, err := c.post(ctx, path, data)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if line.Status = resp.StatusCode; resp.StatusCode != http.StatusOK {
+		return c.refusal(resp)
+	}
+	seen, err := read(resp)
+	if seen && retry.IsLater(err) {
+		return fmt.Errorf("cut off after a part of the answer was shown, so it is not tried again: %s", err)
+	}
+	return err
+}
+
+func (c *Client) post(ctx context.Context, path string, data []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Base+path, bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return c.send(req)
+}
+
+// send adds the key. It goes to the server of Base alone: a redirect is not
+// followed, because a POST would become a GET by it.
+func (c *Client) send(req *http.Request) (*http.Response, error) {
+	if c.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if c.HTTP != nil {
+		client.Transport = c.HTTP.Transport
+	}
+	patience := c.Patience
+	if patience == 0 {
+		patience = 10 * time.Minute
+	}
+	return retry.Send(client, req, patience)
+}
+
+// refusal is the error that an answer other than 200 means.
+func (c *Client) refusal(resp *http.Response) error {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	e := wireError(data)
+	err := &StatusError{Status: resp.StatusCode, Message: c.redact(e.Message), Type: e.Type, Code: deref(e.Code), Param: deref(e.Param)}
+	switch {
+	case err.wantsOtherName() && c.renamed.CompareAndSwap(false, true):
+		return retry.Later(err, time.Nanosecond)
+	case err.Code == "insufficient_quota":
+		return err
+	case retry.Passing(resp.StatusCode):
+		return retry.Later(err, retry.After(resp.Header, time.Now()))
+	}
+	return err
+}
+
+// Models asks what the server has.
+func (c *Client) Models(ctx context.Context) ([]Model, error) {
+	var out Models
+	err := c.Retry.Do(ctx, func() (bool, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+"/models", nil)
+		if err != nil {
+			return false, err
+		}
+		resp, err := c.send(req)
+		if err != nil {
+			return false, err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return false, c.refusal(resp)
+		}
+		return false, json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&out)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("models of %s: %w", c.host(), err)
+	}
+	return out.Data, nil
+}
+
+func (c *Client) host() string {
+	if u, err := url.Parse(c.Base); err == nil {
+		return u.Host
+	}
+	return c.Base
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

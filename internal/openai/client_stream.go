@@ -1,0 +1,99 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"envace/internal/retry"
+)
+
+// maxEvent bounds one event of a stream.
+const maxEvent = 16 << 20
+
+// events calls on with the data of each event of a text/event-stream, until it
+// returns false or an error.
+func events(r io.Reader, on func(data []byte) (more bool, err error)) error {
+	s := bufio.NewScanner(r)
+	s.Buffer(make([]byte, 64<<10), maxEvent)
+	var data []byte
+	has := false
+	flush := func() (bool, error) {
+		if !has {
+			return true, nil
+		}
+		more, err := on(data)
+		data, has = data[:0], false
+		return more, err
+	}
+	for s.Scan() {
+		line := s.Bytes() // without \n or \r\n
+		if len(line) == 0 {
+			if more, err := flush(); !more || err != nil {
+				return err
+			}
+			continue
+		}
+		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			if has {
+				data = append(data, '\n')
+			}
+			data, has = append(data, bytes.TrimPrefix(rest, []byte(" "))...), true
+		}
+	}
+	if err := s.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			return fmt.Errorf("an event of the stream has more than %d bytes", maxEvent)
+		}
+		return retry.Later(fmt.Errorf("the stream was cut off: %w", err), 0)
+	}
+	_, err := flush() // some servers end without the blank line
+	return err
+}
+
+// readStream gathers the chunks of a stream and tells on of them. shown says
+// whether it did. A stream that ends before the answer does is an error.
+func (a *answer) readStream(r io.Reader, on func(content, thinking string)) (shown bool, err error) {
+	*a = answer{}
+	err = events(r, func(data []byte) (bool, error) {
+		if string(bytes.TrimSpace(data)) == "[DONE]" {
+			return false, nil
+		}
+		var chunk saidBody
+		if err := json.Unmarshal(data, &chunk); err != nil {
+			return false, retry.Later(fmt.Errorf("a chunk of the stream is not of OpenAI's form: %w: %s", err, short(string(data))), 0)
+		}
+		if err := chunk.problem(); err != nil {
+			return false, err
+		}
+		a.count(chunk.Usage)
+		for _, choice := range chunk.Choices {
+			shown = a.hear(choice, on) || shown
+		}
+		return true, nil
+	})
+	if err == nil && a.finish == "" {
+		err = retry.Later(errors.New("the stream was cut off: it ended without a finish_reason"), 0)
+	}
+	return shown, err
+}
+
+// hear takes in a choice of a chunk and tells on of it.
+func (a *answer) hear(choice saidChoice, on func(content, thinking string)) (shown bool) {
+	if choice.Index != 0 {
+		return false
+	}
+	content, thinking := len(a.content), len(a.thinking)
+	a.add(choice.Delta)
+	if choice.FinishReason != "" {
+		a.finish = choice.FinishReason
+	}
+	if on == nil || len(a.content) == content && len(a.thinking) == thinking {
+		return false
+	}
+	on(string(a.content[content:]), string(a.thinking[thinking:]))
+	return true
+}
