@@ -149,6 +149,18 @@ func (e *Engine) load(path string) error {
 	return nil
 }
 
+// Restart forgets the moments of AdamW and the steps taken, for a new objective: the
+// second moment of larger gradients would hold its first hundred steps back.
+func (e *Engine) Restart() {
+	e.train.Lock()
+	defer e.train.Unlock()
+	e.step = 0
+	for _, p := range e.state.m.Trained() {
+		clear(p.M)
+		clear(p.V)
+	}
+}
+
 // put makes values the weights of what is trained.
 func (e *Engine) put(values map[string][]float32) {
 	m := e.state.m

@@ -64,6 +64,36 @@ func TestCheckpointResumes(t *testing.T) {
 	}
 }
 
+// After Restart the optimiser is that of an engine that was opened with these
+// weights, whatever gradients came before.
+func TestRestart(t *testing.T) {
+	ctx := context.Background()
+	e := lively(t, weights.Qwen3, Options{})
+	adam := engine.Adam{LR: 1e-2, Beta1: 0.9, Beta2: 0.98, Eps: 1e-8}
+	step := func(e *Engine, weight float32) {
+		data := []engine.Datum{{Input: []int{1, 2, 3}, Target: []int{2, 3, 4}, Weight: []float32{weight, weight, weight}}}
+		if _, err := e.ForwardBackward(ctx, data, engine.Loss{Objective: engine.CrossEntropy}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.OptimStep(ctx, adam); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(e, 1000)
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := e.Export(dir, ExportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	fresh := open(t, dir, Options{})
+	e.Restart()
+	step(e, 1)
+	step(fresh, 1)
+	row := [][]int{{1, 2, 3, 4, 5}}
+	if !sameBits(logprobs(t, e, row)[0], logprobs(t, fresh, row)[0]) {
+		t.Error("moments from before Restart are felt after it")
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	ctx := context.Background()
 	e := lively(t, weights.Qwen3, Options{})

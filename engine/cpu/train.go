@@ -41,14 +41,22 @@ func (e *Engine) ForwardBackward(ctx context.Context, data []engine.Datum, loss 
 
 func (e *Engine) forwardBackward(ctx context.Context, data []engine.Datum, loss engine.Loss) (engine.Result, error) {
 	rows, asks, res := questions(data)
-	var weight, cut float64
-	var bad error
-	slope := func(i int, lp float32) float32 {
+	terms := make([]term, len(asks)) // by several goroutines at once, each its own
+	var err error
+	res.TokensComputed, err = e.runner.Run(ctx, rows, asks, func(i int, lp float32) float32 {
 		d, pos := &data[asks[i].Row], asks[i].At
-		w := float64(d.Weight[pos])
 		p := point{advantage: value(d.Advantage, pos), old: value(d.Logprobs, pos), reference: value(d.Reference, pos)}
-		t := at(loss, float64(lp), p)
+		terms[i] = at(loss, float64(lp), p)
 		res.Logprobs[asks[i].Row][pos] = lp
+		return float32(float64(d.Weight[pos]) * terms[i].slope)
+	})
+	if err = cmp.Or(err, finite(data, asks, terms)); err != nil {
+		return engine.Result{}, err
+	}
+	var weight, cut float64
+	for i, t := range terms {
+		d := &data[asks[i].Row]
+		w := float64(d.Weight[asks[i].At])
 		res.Loss += w * t.loss
 		if loss.KL != 0 || d.Reference != nil {
 			res.KL += w * t.kl
@@ -58,22 +66,25 @@ func (e *Engine) forwardBackward(ctx context.Context, data []engine.Datum, loss 
 			cut += w
 		}
 		res.RatioMax = max(res.RatioMax, math.Abs(t.ratio-1))
-		s := float32(w * t.slope)
-		if s-s != 0 && bad == nil {
-			bad = fmt.Errorf("datum %d: the loss at position %d has the slope %g: log-probability %g, when sampled %g, reference %g, advantage %g, weight %g: %w",
-				asks[i].Row, pos, w*t.slope, lp, p.old, p.reference, p.advantage, w, engine.ErrNotFinite)
-		}
-		return s
-	}
-	var err error
-	res.TokensComputed, err = e.runner.Run(ctx, rows, asks, slope)
-	if err = cmp.Or(err, bad); err != nil {
-		return engine.Result{}, err
 	}
 	if weight != 0 {
 		res.ClipFraction = cut / weight
 	}
 	return res, nil
+}
+
+// finite reports the first position whose loss has a slope that is no number to
+// start a gradient with.
+func finite(data []engine.Datum, asks []model.Ask, terms []term) error {
+	for i, t := range terms {
+		d, pos := &data[asks[i].Row], asks[i].At
+		w := float64(d.Weight[pos])
+		if s := float32(w * t.slope); s-s != 0 {
+			return fmt.Errorf("datum %d: the loss at position %d has the slope %g: log-probability when sampled %g, reference %g, advantage %g, weight %g: %w",
+				asks[i].Row, pos, w*t.slope, value(d.Logprobs, pos), value(d.Reference, pos), value(d.Advantage, pos), w, engine.ErrNotFinite)
+		}
+	}
+	return nil
 }
 
 // questions lists the rows to compute and the weighted positions in them.

@@ -15,8 +15,9 @@ type Forest struct {
 
 // Cut sorts rows, so that common prefixes lie together, and cuts them into lists
 // of at most budget different tokens, or of one row. A tree stays in one piece if
-// it can; where it is cut, its prefix occurs in both pieces.
-func Cut(rows [][]int, budget int) [][]int {
+// it can; where it is cut, its prefix occurs in both pieces. A list that has piece
+// tokens takes no further tree.
+func Cut(rows [][]int, piece, budget int) [][]int {
 	order := make([]int, len(rows))
 	for i := range order {
 		order[i] = i
@@ -26,11 +27,14 @@ func Cut(rows [][]int, budget int) [][]int {
 	var cuts [][]int
 	begin, used := 0, 0
 	for i, row := range order {
-		need := fresh[i]
-		if fresh[i] == len(rows[row]) && tree[i] <= budget {
-			need = tree[i]
+		need, limit := fresh[i], budget
+		if fresh[i] == len(rows[row]) { // a tree begins
+			limit = min(piece, budget)
+			if tree[i] <= budget {
+				need = tree[i]
+			}
 		}
-		if i > begin && used+need > budget {
+		if i > begin && used+need > limit {
 			cuts = append(cuts, order[begin:i])
 			begin, used = i, 0
 			fresh[i] = len(rows[row])
@@ -60,6 +64,18 @@ func freshTokens(rows [][]int, order []int) (fresh, tree []int) {
 		tree[root] += fresh[i]
 	}
 	return fresh, tree
+}
+
+// unique counts the different tokens of rows that Cut sorted.
+func unique(rows [][]int, sorted []int) int {
+	n := 0
+	for i, row := range sorted {
+		n += len(rows[row])
+		if i > 0 {
+			n -= common(rows[sorted[i-1]], rows[row])
+		}
+	}
+	return n
 }
 
 // common is the length of the common prefix.

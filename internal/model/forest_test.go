@@ -20,13 +20,13 @@ func TestCut(t *testing.T) {
 		{"a row is never cut", 1, [][]int{{0}, {3}, {2}, {4}, {1}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := Cut(rows, tt.budget)
+			got := Cut(rows, tt.budget, tt.budget)
 			if !slices.EqualFunc(got, tt.want, slices.Equal[[]int]) {
 				t.Errorf("cuts %v, want %v", got, tt.want)
 			}
 		})
 	}
-	if got := Cut(nil, 5); len(got) != 0 {
+	if got := Cut(nil, 5, 5); len(got) != 0 {
 		t.Errorf("cuts of nothing: %v", got)
 	}
 }
@@ -40,7 +40,7 @@ func TestForestPaths(t *testing.T) {
 		memory := make([]float32, 1)
 		var f Forest
 		seen := 0
-		for _, cut := range Cut(rows, budget) {
+		for _, cut := range Cut(rows, budget, budget) {
 			f.fill(rows, cut, func(row int) run { return run{data: memory, k: row} })
 			for i, row := range f.Rows {
 				checkPath(t, &f, rows[row], f.Paths[i])

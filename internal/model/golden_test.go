@@ -46,13 +46,13 @@ func openGolden(t *testing.T, dir string, trained bool) (*Model, *weights.Tensor
 // logitsOf computes the logits of every row of ids at once.
 func logitsOf(t *testing.T, m *Model, rows [][]int) [][]float32 {
 	t.Helper()
-	r := NewRunner(m, 1<<20, false)
+	r := &worker{m: m, budget: 1 << 20}
 	n := 0
 	for _, row := range rows {
 		n += len(row)
 	}
 	r.fit(n)
-	r.forest.fill(rows, Cut(rows, 1<<20)[0], r.pass.keys)
+	r.forest.fill(rows, Cut(rows, 1<<20, 1<<20)[0], r.pass.keys)
 	if err := r.pass.forward(t.Context(), &r.forest.Batch, r.pass.stride); err != nil {
 		t.Fatal(err)
 	}

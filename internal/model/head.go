@@ -58,7 +58,7 @@ func (m *Model) each(n int, f func(lo, hi int)) {
 }
 
 // Slope is the derivative of the loss by the log-probability lp of entry i. It is
-// called once an entry, in order, and may keep lp.
+// called once an entry, and from several goroutines at once.
 type Slope func(i int, lp float32) float32
 
 // run computes the log-probabilities of the entries, which are sorted by Row, from

@@ -5,6 +5,7 @@ import "envace/internal/kernel"
 // linear is y = x·Wᵀ. Adapters add scale·(x·Aᵀ)·Bᵀ to some columns of y.
 type linear struct {
 	in, out  int
+	at       int            // where w lies in the slab of all weights
 	w, g     []float32      // (out, in); g is nil where W is frozen
 	fwd, bwd *kernel.Packed // Wᵀ for y, W for dx; bwd is made when first needed
 	adapters []adapter
@@ -27,6 +28,12 @@ func (l *linear) repack(pool *kernel.Pool) {
 	pool.Repack(l.fwd, l.transposed())
 	if l.bwd != nil {
 		pool.Repack(l.bwd, l.plain())
+	}
+}
+
+func (l *linear) packBackward(pool *kernel.Pool) {
+	if l.bwd == nil {
+		l.bwd = pool.Pack(l.plain(), l.out, l.in)
 	}
 }
 
@@ -55,9 +62,7 @@ func (l *linear) backward(pool *kernel.Pool, dx, dy, x, u []float32, n int) {
 	dym, dyt := kernel.Mat{Data: dy, Row: l.out, Col: 1}, kernel.Mat{Data: dy, Row: 1, Col: l.out}
 	xm := kernel.Mat{Data: x, Row: l.in, Col: 1}
 	if dx != nil {
-		if l.bwd == nil {
-			l.bwd = pool.Pack(l.plain(), l.out, l.in)
-		}
+		l.packBackward(pool)
 		pool.GemmPacked(dx, l.in, dym, l.bwd, n, false)
 	}
 	if l.g != nil {

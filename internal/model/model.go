@@ -119,7 +119,7 @@ func (m *Model) wire() {
 		at += len(p.W)
 	}
 	matrix := func(l *linear, name string, out, in int) {
-		l.in, l.out = in, out
+		l.in, l.out, l.at = in, out, offset[name]
 		l.w = m.slab[offset[name] : offset[name]+out*in]
 		if m.grads != nil {
 			l.g = m.grads[offset[name] : offset[name]+out*in]

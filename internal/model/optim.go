@@ -18,21 +18,21 @@ func (p *Param) Moments() {
 // the order of the norm's sum depends on it.
 const part = 1 << 14
 
-// parts runs f over the parts of the parameters.
-func (m *Model) parts(params []*Param, f func(i int, p *Param, lo, hi int)) int {
+// parts runs f over the parts of the parameters; at is the index of the parameter.
+func (m *Model) parts(params []*Param, f func(i int, p *Param, at, lo, hi int)) int {
 	type piece struct {
-		p  *Param
-		lo int
+		p      *Param
+		at, lo int
 	}
 	var list []piece
-	for _, p := range params {
+	for at, p := range params {
 		for lo := 0; lo < len(p.W); lo += part {
-			list = append(list, piece{p, lo})
+			list = append(list, piece{p, at, lo})
 		}
 	}
 	m.pool.Run(len(list), func(i int) {
 		p, lo := list[i].p, list[i].lo
-		f(i, p, lo, min(lo+part, len(p.W)))
+		f(i, p, list[i].at, lo, min(lo+part, len(p.W)))
 	})
 	return len(list)
 }
@@ -45,7 +45,7 @@ func (m *Model) GradNorm() float64 {
 		total += (len(p.W) + part - 1) / part
 	}
 	sums := make([]float64, total)
-	m.parts(params, func(i int, p *Param, lo, hi int) { sums[i] = kernel.SumSquares(p.G[lo:hi]) })
+	m.parts(params, func(i int, p *Param, _, lo, hi int) { sums[i] = kernel.SumSquares(p.G[lo:hi]) })
 	var s float64
 	for _, v := range sums {
 		s += v
@@ -83,7 +83,7 @@ func (m *Model) AdamW(a kernel.Adam) {
 	for _, p := range m.params {
 		base = base || p.G != nil
 	}
-	m.parts(params, func(_ int, p *Param, lo, hi int) {
+	m.parts(params, func(_ int, p *Param, _, lo, hi int) {
 		kernel.AdamW(p.W[lo:hi], p.G[lo:hi], p.M[lo:hi], p.V[lo:hi], a)
 		clear(p.G[lo:hi])
 	})

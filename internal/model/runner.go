@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"slices"
+	"sync"
 )
 
 // Ask wants the log-probability of Target after position At of row Row.
@@ -11,6 +12,17 @@ type Ask struct{ Row, At, Target int }
 // Runner takes rows of tokens through a model: their log-probabilities, and the
 // gradients that start from these. It keeps its memory, and serves one call at a time.
 type Runner struct {
+	m      *Model
+	budget int
+	train  bool
+
+	lanes []lane
+	mu    sync.Mutex
+	free  []*worker
+}
+
+// worker takes forests through a model, one after the other. It keeps its memory.
+type worker struct {
 	m      *Model
 	budget int
 	train  bool
@@ -30,12 +42,22 @@ func NewRunner(m *Model, budget int, train bool) *Runner {
 }
 
 // Run computes the log-probability of every ask, which are sorted by Row, and
-// hands it to slope, the derivative of a loss by it, in an order that depends on the rows alone. A
-// training Runner adds the gradients of that loss to the model's. Rows share the
-// prefixes they have in common. It returns how many tokens were computed. An error,
-// ctx's too, leaves the gradients as they are in the middle of the work.
+// hands it to slope, the derivative of a loss by it. A training Runner adds the
+// gradients of that loss to the model's. Rows share the prefixes they have in
+// common. It returns how many tokens were computed. An error, ctx's too, leaves the
+// gradients as they are in the middle of the work.
 func (r *Runner) Run(ctx context.Context, rows [][]int, asks []Ask, slope Slope) (computed int, err error) {
-	for _, sorted := range Cut(rows, r.budget) {
+	if Lanes(r.m.Config.Params()) > 1 {
+		return r.inLanes(ctx, rows, asks, slope)
+	}
+	w := r.borrow(r.m)
+	defer r.giveBack(w)
+	return w.run(ctx, rows, Cut(rows, w.budget, w.budget), asks, slope)
+}
+
+// run takes cuts through the model in order.
+func (r *worker) run(ctx context.Context, rows, cuts [][]int, asks []Ask, slope Slope) (computed int, err error) {
+	for _, sorted := range cuts {
 		if err := ctx.Err(); err != nil {
 			return computed, err
 		}
@@ -47,13 +69,20 @@ func (r *Runner) Run(ctx context.Context, rows [][]int, asks []Ask, slope Slope)
 	return computed, nil
 }
 
-// some runs the rows of one cut.
-func (r *Runner) some(ctx context.Context, rows [][]int, sorted []int, asks []Ask, slope Slope) error {
-	longest := 0
-	for _, i := range sorted {
-		longest += len(rows[i])
+// use makes m what the worker computes with: the model it had, or a twin of it.
+func (r *worker) use(m *Model) {
+	r.m = m
+	if r.pass != nil {
+		r.pass.m = m
 	}
-	r.fit(min(longest, max(r.budget, len(rows[sorted[0]]))))
+	if r.head != nil {
+		r.head.m = m
+	}
+}
+
+// some runs the rows of one cut.
+func (r *worker) some(ctx context.Context, rows [][]int, sorted []int, asks []Ask, slope Slope) error {
+	r.fit(unique(rows, sorted))
 	r.forest.fill(rows, sorted, r.pass.keys)
 	r.entries(asks)
 	if err := r.pass.forward(ctx, &r.forest.Batch, r.pass.stride); err != nil {
@@ -75,7 +104,7 @@ func (r *Runner) some(ctx context.Context, rows [][]int, sorted []int, asks []As
 }
 
 // fit makes sure that n tokens have room.
-func (r *Runner) fit(n int) {
+func (r *worker) fit(n int) {
 	if r.head == nil {
 		r.head = newHead(r.m)
 	}
@@ -86,7 +115,7 @@ func (r *Runner) fit(n int) {
 }
 
 // entries lists the asks of the forest's rows by batch row.
-func (r *Runner) entries(asks []Ask) {
+func (r *worker) entries(asks []Ask) {
 	r.order = r.order[:0]
 	r.nodes = slices.Grow(r.nodes[:0], len(asks))[:len(asks)]
 	for i, row := range r.forest.Rows {

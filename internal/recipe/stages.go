@@ -36,6 +36,9 @@ func (l *lab) imitate(ctx context.Context, stage string, s Stage, steps int) err
 	if s.Copy > 0 {
 		sft.Extra = l.copying(stage, s.Copy, float64(s.Copy)/float64(s.Batch))
 	}
+	if sft.Start == 0 && stage != WithSFTMore { // which goes on with what it had
+		l.engine.Restart()
+	}
 	l.progress.Stage(stage, sft.Start, steps)
 	return sft.Run(ctx)
 }
@@ -123,6 +126,9 @@ func (l *lab) reinforce(ctx context.Context, stage string, worlds func(rollout.P
 			return err
 		}
 		rl.Reference = reference
+	}
+	if rl.Start == 0 {
+		l.engine.Restart()
 	}
 	if err := l.catchUp(ctx, stage, rl.Start); err != nil {
 		return err
