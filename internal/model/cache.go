@@ -37,8 +37,11 @@ type node struct {
 	place []place // where its tokens are in that step's batch
 }
 
-// place says that batch rows from row on hold n tokens of a node, from token from on.
-type place struct{ from, n, row int }
+// place says that rows from a spot on hold n tokens of a node, from token from on.
+type place struct {
+	from, n int
+	spot
+}
 
 // link is the first n tokens of a node, as part of a sequence.
 type link struct {
@@ -92,7 +95,7 @@ type Seq struct {
 	work  []work // what to compute in this step
 	last  bool   // this step began with all but the last token computed
 	ready bool   // all tokens are computed after this step
-	row   int    // batch row of the last token in this step
+	row   int    // row of the last token in its part of this step
 }
 
 // Open returns the sequence of ids, at least one, which shares what the cache

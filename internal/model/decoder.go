@@ -2,28 +2,45 @@ package model
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
 // Decoder computes the next-token logits of many sequences at a time.
 type Decoder struct {
 	m     *Model
+	alone *Model // m on one thread
 	cache *Cache
-	pass  *pass
-	head  *head
-	batch Batch
+	parts []*stepPart
+	used  int // parts of this step
 
 	order []*Seq
 	chain []run
 	ids   []int
-	again map[*node]int // rows of last tokens that are computed again, see last
+	again map[*node]spot // rows of last tokens that are computed again, see last
 
 	computed int
 }
 
+// stepPart is a part of a step's rows: none of another part sees a key that it
+// computes, so parts go through the layers at once.
+type stepPart struct {
+	batch Batch
+	pass  *pass
+	head  *head
+	ready []int // rows whose logits are wanted
+	seqs  []int // sequences that want them
+}
+
+// spot is a row of a part.
+type spot struct{ part, row int }
+
+// leastRows is how many rows a part has where there are several.
+const leastRows = 16
+
 // NewDecoder returns a Decoder of m with a cache of about the given number of tokens.
 func NewDecoder(m *Model, cacheTokens int) *Decoder {
-	return &Decoder{m: m, cache: NewCache(m, cacheTokens), again: map[*node]int{}}
+	return &Decoder{m: m, alone: m.twin(false), cache: NewCache(m, cacheTokens), again: map[*node]spot{}}
 }
 
 // Cache is the decoder's cache, from which its sequences come.
@@ -50,17 +67,38 @@ func (d *Decoder) Step(seqs []*Seq, budget int, next func(i int, logits []float3
 		}
 	}
 	d.build(seqs)
-	if n := len(d.batch.IDs); d.pass == nil || d.pass.cap < n {
-		d.pass = newPass(d.m, max(64, n+n/2), false)
+	d.computed += d.rows()
+	if d.used == 1 {
+		return d.parts[0].step(d.m, seqs, d.cache.layer, next)
 	}
-	if d.head == nil {
-		d.head = newHead(d.m)
+	errs := make([]error, d.used)
+	d.m.pool.Run(d.used, func(i int) { errs[i] = d.parts[i].step(d.alone, seqs, d.cache.layer, next) })
+	return errors.Join(errs...)
+}
+
+// rows is how many rows the step has so far.
+func (d *Decoder) rows() int {
+	n := 0
+	for _, p := range d.parts[:d.used] {
+		n += len(p.batch.IDs)
 	}
-	d.computed += len(d.batch.IDs)
-	if err := d.pass.forward(context.Background(), &d.batch, d.cache.layer); err != nil {
+	return n
+}
+
+// step takes the part through m.
+func (p *stepPart) step(m *Model, seqs []*Seq, layer int, next func(i int, logits []float32)) error {
+	if n := len(p.batch.IDs); p.pass == nil || p.pass.cap < n {
+		p.pass = newPass(m, max(64, n+n/2), false)
+	}
+	if p.head == nil {
+		p.head = newHead(m)
+	}
+	p.pass.m, p.head.m = m, m
+	if err := p.pass.forward(context.Background(), &p.batch, layer); err != nil {
 		return err
 	}
-	return d.logits(seqs, next)
+	p.logits(seqs, next)
+	return nil
 }
 
 // Alone tells whether the last step computed just the last token of s.
@@ -104,25 +142,58 @@ func (d *Decoder) schedule(s *Seq, budget int) int {
 	return used
 }
 
-// build makes the batch: sequences in the order of the cache's tree, so that
+// build makes the batches: sequences in the order of the cache's tree, so that
 // those which share nodes are neighbours.
 func (d *Decoder) build(seqs []*Seq) {
 	d.order = append(d.order[:0], seqs...)
 	slices.SortStableFunc(d.order, compareLinks)
-	b := &d.batch
-	b.reset()
 	clear(d.again)
+	d.used = 0
+	d.open()
+	total := 0
 	for _, s := range d.order {
-		if len(s.work) > 0 {
-			d.place(s)
+		for _, w := range s.work {
+			total += w.n
 		}
+	}
+	share := total
+	if Lanes(d.m.Config.Params()) > 1 {
+		share = max(leastRows, (total+d.m.pool.Threads()-1)/d.m.pool.Threads())
+	}
+	for _, s := range d.order {
+		if len(s.work) == 0 {
+			continue
+		}
+		if len(d.parts[d.used-1].batch.IDs) >= share && !d.sees(s) {
+			d.open()
+		}
+		d.place(s)
 	}
 	// A sequence whose tokens others have computed needs its last row all the same.
-	for _, s := range d.order {
+	for i, s := range seqs {
 		if s.ready {
-			s.row = d.last(s)
+			at := d.last(s)
+			s.row = at.row
+			p := d.parts[at.part]
+			p.ready, p.seqs = append(p.ready, at.row), append(p.seqs, i)
 		}
 	}
+}
+
+// open begins a part.
+func (d *Decoder) open() {
+	if d.used == len(d.parts) {
+		d.parts = append(d.parts, new(stepPart))
+	}
+	p := d.parts[d.used]
+	p.batch.reset()
+	p.ready, p.seqs = p.ready[:0], p.seqs[:0]
+	d.used++
+}
+
+// sees tells whether s sees a key that this step computes for another sequence.
+func (d *Decoder) sees(s *Seq) bool {
+	return slices.ContainsFunc(s.links, func(l link) bool { return l.tick == d.cache.tick })
 }
 
 func compareLinks(a, b *Seq) int {
@@ -138,14 +209,15 @@ func compareLinks(a, b *Seq) int {
 
 // place appends the rows of the tokens of s that are to be computed.
 func (d *Decoder) place(s *Seq) {
-	b := &d.batch
+	part := d.used - 1
+	b := &d.parts[part].batch
 	first := s.work[0]
 	d.ids = d.ids[:0]
 	for _, w := range s.work {
 		if w.tick != d.cache.tick {
 			w.tick, w.node.place = d.cache.tick, w.node.place[:0]
 		}
-		w.node.place = append(w.node.place, place{w.from, w.n, len(b.IDs) + len(d.ids)})
+		w.node.place = append(w.node.place, place{w.from, w.n, spot{part, len(b.IDs) + len(d.ids)}})
 		for i := range w.n {
 			d.ids = append(d.ids, w.ids[w.from+i])
 			b.Targets = append(b.Targets, slot{w.node, w.from + i})
@@ -163,50 +235,42 @@ func (d *Decoder) runs(s *Seq) []run {
 	return d.chain
 }
 
-// last returns the batch row of the last token of s, which it appends where the
-// token was computed in an earlier step: its key and value are there, its logits
-// are not.
-func (d *Decoder) last(s *Seq) int {
+// last returns the row of the last token of s, which it appends where the token was
+// computed in an earlier step: its key and value are there, its logits are not.
+func (d *Decoder) last(s *Seq) spot {
 	l := s.links[len(s.links)-1]
 	for _, p := range l.place {
 		if at := l.n - 1 - p.from; l.tick == d.cache.tick && at >= 0 && at < p.n {
-			return p.row + at
+			return spot{p.part, p.row + at}
 		}
 	}
-	if row, ok := d.again[l.node]; ok && d.batch.Pos[row] == s.n-1 {
-		return row
+	if at, ok := d.again[l.node]; ok && d.parts[at.part].batch.Pos[at.row] == s.n-1 {
+		return at
 	}
-	row := len(d.batch.IDs)
-	d.again[l.node] = row
-	d.batch.Targets = append(d.batch.Targets, slot{l.node, -1})
+	b := &d.parts[d.used-1].batch
+	at := spot{d.used - 1, len(b.IDs)}
+	d.again[l.node] = at
+	b.Targets = append(b.Targets, slot{l.node, -1})
 	d.ids = append(d.ids[:0], l.ids[l.n-1])
-	d.batch.add(d.ids, s.n-1, d.runs(s))
-	return row
+	b.add(d.ids, s.n-1, d.runs(s))
+	return at
 }
 
-// logits computes those of the ready sequences.
-func (d *Decoder) logits(seqs []*Seq, next func(i int, logits []float32)) error {
-	x, c := d.pass.at(0).x, d.m.Config
-	var rows []int
-	for _, s := range seqs {
-		if s.ready {
-			rows = append(rows, s.row)
-		}
-	}
-	slices.Sort(rows)
-	rows = slices.Compact(rows)
+// logits computes those of the part's ready sequences.
+func (p *stepPart) logits(seqs []*Seq, next func(i int, logits []float32)) {
+	m := p.head.m
+	x, c := p.pass.at(0).x, m.Config
+	slices.Sort(p.ready)
+	rows := slices.Compact(p.ready)
 	for len(rows) > 0 {
-		some := rows[:min(len(rows), headRows(d.m.Config))]
+		some := rows[:min(len(rows), headRows(c))]
 		rows = rows[len(some):]
-		d.head.rows(len(some), func(i int) []float32 { return x[some[i]*c.Width : (some[i]+1)*c.Width] })
-		d.m.pool.Run(len(seqs), func(i int) {
-			if !seqs[i].ready {
-				return
-			}
+		p.head.rows(len(some), func(i int) []float32 { return x[some[i]*c.Width : (some[i]+1)*c.Width] })
+		m.pool.Run(len(p.seqs), func(j int) {
+			i := p.seqs[j]
 			if at, ok := slices.BinarySearch(some, seqs[i].row); ok {
-				next(i, d.head.logits[at*c.Vocab:(at+1)*c.Vocab])
+				next(i, p.head.logits[at*c.Vocab:(at+1)*c.Vocab])
 			}
 		})
 	}
-	return nil
 }
