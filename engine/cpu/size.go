@@ -71,6 +71,7 @@ func MemoryEstimate(c weights.Config, o Options) Memory {
 	if o.LoRA != nil {
 		trained = loraParams(c, *o.LoRA)
 	}
+	lanes := int64(model.Lanes(c.Params()))
 	embed := int64(c.Vocab * c.Width)
 	packed := 2 * (n - embed)
 	if c.Tied {
@@ -78,9 +79,9 @@ func MemoryEstimate(c weights.Config, o Options) Memory {
 	}
 	return Memory{
 		Weights:     4 * (n + packed),
-		Gradients:   4 * trained,
+		Gradients:   4 * trained * lanes,
 		Optimiser:   8 * trained,
-		Scratch:     4 * int64((maxActive+prefillTokens)*3/2*model.EvalFloats(c)+3*model.HeadFloats(c)),
+		Scratch:     4 * int64((maxActive+prefillTokens)*3/2*model.EvalFloats(c)+3*int(lanes)*model.HeadFloats(c)),
 		Activations: int64(batchTokens(c, o)) * rowBytes(c),
 		Cache:       4 * int64(cacheTokens(c, o)) * int64(keyFloats(c)),
 	}

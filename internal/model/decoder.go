@@ -157,8 +157,8 @@ func (d *Decoder) build(seqs []*Seq) {
 		}
 	}
 	share := total
-	if Lanes(d.m.Config.Params()) > 1 {
-		share = max(leastRows, (total+d.m.pool.Threads()-1)/d.m.pool.Threads())
+	if n := min(Lanes(d.m.Config.Params()), d.m.pool.Threads()); n > 1 {
+		share = max(leastRows, (total+n-1)/n)
 	}
 	for _, s := range d.order {
 		if len(s.work) == 0 {

@@ -22,7 +22,7 @@ const (
 	laneTokens = 512
 )
 
-// Lanes is how many sets of gradients training a model of so many weights takes.
+// Lanes is in how many lanes a model of so many weights is computed.
 func Lanes(params int) int {
 	if params < laneParams {
 		return lanes
