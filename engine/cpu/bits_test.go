@@ -41,19 +41,18 @@ func randomRequests(rnd *model.Rand, n int) []request {
 }
 
 // sampleAll makes all calls at once and returns their sequences in order.
-func sampleAll(t testing.TB, s engine.Sampler, list []request) [][]engine.Sequence {
+func sampleAll(t rapid.TB, s engine.Sampler, list []request) [][]engine.Sequence {
 	t.Helper()
 	out := make([][]engine.Sequence, len(list))
+	errs := make([]error, len(list))
 	var wg sync.WaitGroup
 	for i, r := range list {
-		wg.Go(func() {
-			var err error
-			if out[i], err = s.Sample(context.Background(), r.prompt, r.n, r.p); err != nil {
-				t.Error(err)
-			}
-		})
+		wg.Go(func() { out[i], errs[i] = s.Sample(context.Background(), r.prompt, r.n, r.p) })
 	}
 	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
 	return out
 }
 
@@ -63,28 +62,65 @@ func sameSequences(a, b []engine.Sequence) bool {
 	})
 }
 
+// mix is one way of computing what must not depend on it.
+type mix struct {
+	kind    string // of engine, see mixed
+	Options        // bounds and threads
+	prefill int    // prompts' tokens in one step
+}
+
+// drawMix draws all that may vary but the kind of engine.
+func drawMix(t *rapid.T, kind string) mix {
+	from := func(name string, list ...int) int { return rapid.SampledFrom(list).Draw(t, name) }
+	return mix{kind, Options{
+		Threads: from("threads", 1, 2), CacheTokens: from("cache", 1, 640, 1<<14), BatchTokens: from("batch", 1, 40, 128, 1<<14),
+	}, from("prefill", 1, 7, 50, prefillTokens)}
+}
+
+// mixed returns the engine of a mix: always the same weights for a kind.
+func mixed(t rapid.TB, m mix) *Engine {
+	t.Helper()
+	arch := m.kind
+	if m.kind == "lora" {
+		arch, m.LoRA = weights.Qwen3, &LoRA{Rank: 3, Alpha: 6}
+	}
+	e := lively(t, arch, m.Options)
+	e.state.prefill = m.prefill
+	return e
+}
+
 // What a call draws, and every bit of its log-probabilities, depends on the call
-// alone, and Logprobs and ForwardBackward find the same bits.
+// alone, and Logprobs and ForwardBackward find the same bits: in any company, with
+// any cache, whatever prompts, rows and trees are cut into, on any threads.
 func TestBitsDoNotDependOnTheBatch(t *testing.T) {
-	for _, arch := range []string{weights.Qwen3, weights.Llama} {
-		rapid.Check(t, func(t *rapid.T) {
-			rnd := model.NewRand(rapid.Uint64().Draw(t, "seed"))
-			list := randomRequests(&rnd, rapid.IntRange(1, 16).Draw(t, "calls"))
-			small := rapid.SampledFrom([]int{64, 640, 1 << 14}).Draw(t, "cache")
-			checkBits(t, arch, list, small)
-		})
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom([]string{weights.Qwen3, weights.Llama, "lora"}).Draw(t, "kind")
+		rnd := model.NewRand(rapid.Uint64().Draw(t, "seed"))
+		list := randomRequests(&rnd, rapid.IntRange(1, 16).Draw(t, "calls"))
+		one := mixed(t, mix{kind: kind, Options: Options{Threads: 1}, prefill: prefillTokens})
+		other := mixed(t, drawMix(t, kind))
+		rows, want := checkSamples(t, one, other, list)
+		shuffle(&rnd, len(rows), func(i, j int) { rows[i], rows[j], want[i], want[j] = rows[j], rows[i], want[j], want[i] })
+		for len(rows) > 0 {
+			n := rapid.IntRange(1, len(rows)).Draw(t, "rows of a call")
+			checkLogprobs(t, other, rows[:n], want[:n])
+			rows, want = rows[n:], want[n:]
+		}
+	})
+}
+
+func shuffle(rnd *model.Rand, n int, swap func(i, j int)) {
+	for i := n - 1; i > 0; i-- {
+		swap(i, int(rnd.Uint64()%uint64(i+1)))
 	}
 }
 
-func checkBits(t *rapid.T, arch string, list []request, cache int) {
-	e := lively2(t, arch, Options{Threads: 2, CacheTokens: cache, BatchTokens: 128})
-	one := lively2(t, arch, Options{Threads: 1})
-	s1, _ := one.Sampler(context.Background())
-	s, _ := e.Sampler(context.Background())
+// checkSamples makes the calls one by one on one engine, and all at once and again
+// on the other, and returns what was drawn as rows, and its log-probabilities.
+func checkSamples(t *rapid.T, one, other *Engine, list []request) (rows [][]int, want [][]float32) {
+	s1, s := sampler(t, one), sampler(t, other)
 	var got [2][][]engine.Sequence
-	got[0], got[1] = rapidSample(t, s, list), rapidSample(t, s, list)
-	var rows [][]int
-	var want [][]float32
+	got[0], got[1] = sampleAll(t, s, list), sampleAll(t, s, list)
 	for i, r := range list {
 		alone, err := s1.Sample(context.Background(), r.prompt, r.n, r.p)
 		if err != nil {
@@ -98,14 +134,13 @@ func checkBits(t *rapid.T, arch string, list []request, cache int) {
 			want = append(want, q.Logprobs)
 		}
 	}
-	checkLogprobs(t, e, rows, want)
+	return rows, want
 }
 
 // checkLogprobs compares want, of the last tokens of each row, with what Logprobs
 // and ForwardBackward find.
 func checkLogprobs(t *rapid.T, e *Engine, rows [][]int, want [][]float32) {
-	s, _ := e.Sampler(context.Background())
-	lps, err := s.Logprobs(context.Background(), rows)
+	lps, err := sampler(t, e).Logprobs(context.Background(), rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,28 +165,4 @@ func checkLogprobs(t *rapid.T, e *Engine, rows [][]int, want [][]float32) {
 			t.Fatalf("row %d: Logprobs says %v, ForwardBackward %v", i, lps[i], res.Logprobs[i])
 		}
 	}
-}
-
-// lively2 is lively for property tests.
-func lively2(t *rapid.T, arch string, o Options) *Engine {
-	e, err := New(tiny(arch), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stir(e, 11)
-	return e
-}
-
-func rapidSample(t *rapid.T, s engine.Sampler, list []request) [][]engine.Sequence {
-	out := make([][]engine.Sequence, len(list))
-	errs := make([]error, len(list))
-	var wg sync.WaitGroup
-	for i, r := range list {
-		wg.Go(func() { out[i], errs[i] = s.Sample(context.Background(), r.prompt, r.n, r.p) })
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	return out
 }

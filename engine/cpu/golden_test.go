@@ -9,6 +9,7 @@ import (
 	"envace/engine"
 	"envace/internal/oracle"
 	"envace/internal/weights"
+	"pgregory.net/rapid"
 )
 
 // expected reads tensors of a golden file.
@@ -102,7 +103,7 @@ func open(t testing.TB, path string, o Options) *Engine {
 	return e
 }
 
-func forwardBackward(t testing.TB, e *Engine, data []engine.Datum, loss engine.Loss) engine.Result {
+func forwardBackward(t rapid.TB, e *Engine, data []engine.Datum, loss engine.Loss) engine.Result {
 	t.Helper()
 	res, err := e.ForwardBackward(context.Background(), data, loss)
 	if err != nil {

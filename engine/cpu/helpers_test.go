@@ -9,6 +9,7 @@ import (
 	"envace/engine"
 	"envace/internal/model"
 	"envace/internal/weights"
+	"pgregory.net/rapid"
 )
 
 // tiny is a model small enough to run thousands of times.
@@ -18,7 +19,7 @@ func tiny(arch string) weights.Config {
 }
 
 // lively returns a tiny engine whose weights are large enough to have opinions.
-func lively(t testing.TB, arch string, o Options) *Engine {
+func lively(t rapid.TB, arch string, o Options) *Engine {
 	t.Helper()
 	e, err := New(tiny(arch), o)
 	if err != nil {

@@ -15,11 +15,12 @@ import (
 	"envace/internal/model"
 	"envace/internal/weights"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func sampler(t testing.TB, e *Engine) *Sampler {
+func sampler(t rapid.TB, e *Engine) *Sampler {
 	t.Helper()
 	s, err := e.Sampler(context.Background())
 	if err != nil {
@@ -28,7 +29,7 @@ func sampler(t testing.TB, e *Engine) *Sampler {
 	return s.(*Sampler)
 }
 
-func sample(t testing.TB, s engine.Sampler, prompt []int, n int, p engine.Params) []engine.Sequence {
+func sample(t rapid.TB, s engine.Sampler, prompt []int, n int, p engine.Params) []engine.Sequence {
 	t.Helper()
 	out, err := s.Sample(context.Background(), prompt, n, p)
 	if err != nil {

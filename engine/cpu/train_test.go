@@ -16,62 +16,116 @@ import (
 	"envace/internal/weights"
 )
 
-// Packed into a forest, rows give the losses and gradients that they give alone.
+// losses are all objectives, with all estimators of the KL term.
+func losses() []engine.Loss {
+	var list []engine.Loss
+	for _, kind := range []engine.KLKind{"", engine.K1, engine.K2, engine.K3} {
+		kl := 0.1
+		if kind == "" {
+			kl = 0
+		}
+		list = append(list, engine.Loss{Objective: engine.CrossEntropy, KL: kl, KLKind: kind},
+			engine.Loss{Objective: engine.ImportanceSampling, KL: kl, KLKind: kind},
+			engine.Loss{Objective: engine.PPO, ClipLow: 0.2, ClipHigh: 0.25, DualClip: 3, KL: kl, KLKind: kind})
+	}
+	return list
+}
+
+// woods are rows of every relation: forestRows, and some rows twice, cut short, or
+// continued by another.
+func woods(t *rapid.T, rnd *model.Rand) [][]int {
+	rows := forestRows(rnd, rapid.IntRange(1, 12).Draw(t, "rows"), rapid.IntRange(3, 90).Draw(t, "longest"), rapid.IntRange(2, 6).Draw(t, "alphabet"))
+	for range rapid.IntRange(0, 4).Draw(t, "more rows") {
+		row := rows[rnd.Uint64()%uint64(len(rows))]
+		switch rapid.SampledFrom([]string{"twice", "cut", "continued"}).Draw(t, "row") {
+		case "cut":
+			row = row[:2+rnd.Uint64()%uint64(len(row)-1)]
+		case "continued":
+			row = slices.Concat(row, rows[0])[:min(len(row)+len(rows[0]), 150)]
+		}
+		rows = append(rows, row)
+	}
+	shuffle(rnd, len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	return rows
+}
+
+// Packed into a forest, rows give the losses and gradients that they give alone,
+// and so they do where a small budget cuts its trees.
 func TestForestEqualsSeparateRows(t *testing.T) {
 	engines := map[string]*Engine{
-		"qwen3": lively(t, weights.Qwen3, Options{BatchTokens: 1 << 12}),
-		"llama": lively(t, weights.Llama, Options{BatchTokens: 1 << 12}),
-		"lora":  lively(t, weights.Qwen3, Options{BatchTokens: 1 << 12, LoRA: &LoRA{Rank: 3, Alpha: 6}}),
+		"qwen3": lively(t, weights.Qwen3, Options{}),
+		"llama": lively(t, weights.Llama, Options{}),
+		"lora":  lively(t, weights.Qwen3, Options{LoRA: &LoRA{Rank: 3, Alpha: 6}}),
+		"some":  lively(t, weights.Llama, Options{LoRA: &LoRA{Rank: 2, Alpha: 6, Targets: []string{"v_proj", "down_proj"}}}),
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		e := engines[rapid.SampledFrom([]string{"qwen3", "llama", "lora"}).Draw(t, "engine")]
+		e := engines[rapid.SampledFrom([]string{"qwen3", "llama", "lora", "some"}).Draw(t, "engine")]
 		rnd := model.NewRand(rapid.Uint64().Draw(t, "seed"))
-		rows := forestRows(&rnd, rapid.IntRange(1, 12).Draw(t, "rows"), rapid.IntRange(3, 90).Draw(t, "longest"), 5)
-		data := forestData(&rnd, rows)
-		loss := rapid.SampledFrom([]engine.Loss{{Objective: engine.CrossEntropy}, goldenPPO,
-			{Objective: engine.ImportanceSampling, KL: 0.1, KLKind: engine.K2}}).Draw(t, "loss")
-		checkForest(t, e, data, loss)
+		data := forestData(&rnd, woods(t, &rnd))
+		loss := rapid.SampledFrom(losses()).Draw(t, "loss")
+		budget := rapid.SampledFrom([]int{1, 30, 150, 1 << 14}).Draw(t, "budget")
+		e.runner = model.NewRunner(e.state.m, budget, true)
+		checkForest(t, e, data, loss, budget)
 	})
 }
 
-func checkForest(t *rapid.T, e *Engine, data []engine.Datum, loss engine.Loss) {
-	var want engine.Result
-	nodes := map[string]bool{}
-	for _, d := range data {
-		res, err := e.ForwardBackward(context.Background(), []engine.Datum{d}, loss)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want.Loss += res.Loss
-		want.Logprobs = append(want.Logprobs, res.Logprobs...)
-		want.TokensRows += len(d.Input)
-		for i := range d.Input {
-			key := make([]byte, i+1)
-			for j := range key {
-				key[j] = byte(d.Input[j])
-			}
-			nodes[string(key)] = true
-		}
-	}
+func checkForest(t *rapid.T, e *Engine, data []engine.Datum, loss engine.Loss, budget int) {
+	want, nodes, size := separately(t, e, data, loss)
 	alone := gradients(e)
-	got, err := e.ForwardBackward(context.Background(), data, loss)
-	if err != nil {
-		t.Fatal(err)
+	got := forwardBackward(t, e, data, loss)
+	together := gradients(e)
+	if whole := norm(alone); whole > 1e-6 {
+		for i, g := range alone {
+			off := difference(together[i], g)
+			if n := norm([][]float32{g}); off > 1e-5*n && off > 1e-7*whole {
+				t.Errorf("gradient of %s is off by %g of %g", e.state.m.Trained()[i].Name, off, n)
+			}
+		}
 	}
-	if together := gradients(e); norm(alone) > 1e-6 && relative(together, alone) > 1e-5 {
-		t.Errorf("gradients are off by %g", relative(together, alone))
+	if math.Abs(got.Loss-want.Loss) > 1e-9*size || math.Abs(got.KL-want.KL) > 1e-9*size {
+		t.Errorf("loss %g and KL %g, alone %g and %g", got.Loss, got.KL, want.Loss, want.KL)
 	}
-	if math.Abs(got.Loss-want.Loss) > 1e-6*(1+math.Abs(want.Loss)) {
-		t.Errorf("loss %g, alone %g", got.Loss, want.Loss)
-	}
-	if got.TokensRows != want.TokensRows || got.TokensComputed != len(nodes) {
-		t.Errorf("tokens %d of %d, want %d of %d", got.TokensComputed, got.TokensRows, len(nodes), want.TokensRows)
+	cut := got.TokensComputed > nodes && got.TokensComputed <= want.TokensRows && budget < nodes
+	if got.TokensRows != want.TokensRows || got.TokensComputed != nodes && !cut {
+		t.Errorf("budget %d: tokens %d of %d, want %d of %d", budget, got.TokensComputed, got.TokensRows, nodes, want.TokensRows)
 	}
 	for i := range data {
 		if !sameBits(got.Logprobs[i], want.Logprobs[i]) {
 			t.Errorf("row %d: log-probabilities %v, alone %v", i, got.Logprobs[i], want.Logprobs[i])
 		}
 	}
+}
+
+// separately runs each row on its own. nodes are the different tokens of all rows,
+// size is the sum of what the losses could be off by, relatively.
+func separately(t *rapid.T, e *Engine, data []engine.Datum, loss engine.Loss) (sum engine.Result, nodes int, size float64) {
+	seen := map[string]bool{}
+	for _, d := range data {
+		res := forwardBackward(t, e, []engine.Datum{d}, loss)
+		sum.Loss += res.Loss
+		sum.KL += res.KL
+		sum.Logprobs = append(sum.Logprobs, res.Logprobs...)
+		sum.TokensRows += len(d.Input)
+		size += math.Abs(res.Loss) + math.Abs(res.KL) + 1
+		for i := range d.Input {
+			key := make([]byte, i+1)
+			for j := range key {
+				key[j] = byte(d.Input[j])
+			}
+			seen[string(key)] = true
+		}
+	}
+	return sum, len(seen), size
+}
+
+// difference is the Euclidean distance of a from b.
+func difference(a, b []float32) float64 {
+	var s float64
+	for i, v := range a {
+		d := float64(v) - float64(b[i])
+		s += d * d
+	}
+	return math.Sqrt(s)
 }
 
 func norm(list [][]float32) float64 {
