@@ -1,0 +1,318 @@
+package openai
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"envace/chat"
+	"envace/engine"
+	"envace/render"
+)
+
+// Server is what a Handler serves, and within which bounds.
+type Server struct {
+	Name      string // the model's, as clients name it
+	Chat      *render.Chat
+	Sampler   engine.Sampler // must be an engine.Streamer too
+	Window    int            // most tokens of a prompt with its answer
+	MaxTokens int            // of an answer whose request does not say; 0: as the window allows
+	Key       string         // that clients must send; "" asks for none and serves this machine alone
+	Slots     int            // answers under way at once; 0 means 32
+	Queue     int            // requests that may wait beside them; 0 means 256, below 0 none
+	MaxBody   int64          // bytes of a request; 0 means 8 MiB
+}
+
+// Handler serves a model by OpenAI's protocol, and a page to chat with it.
+type Handler struct {
+	o        Server
+	chat     *render.Chat
+	sampler  engine.Streamer
+	mux      *http.ServeMux
+	gate     *gate
+	metrics  metrics
+	created  time.Time
+	draining atomic.Bool
+}
+
+// NewHandler returns a handler for s.
+func NewHandler(s Server) (*Handler, error) {
+	streamer, ok := s.Sampler.(engine.Streamer)
+	if !ok {
+		return nil, fmt.Errorf("serve %s: its engine cannot tell tokens one by one", s.Name)
+	}
+	if s.Slots == 0 {
+		s.Slots = 32
+	}
+	if s.Queue == 0 {
+		s.Queue = 256
+	}
+	if s.MaxBody == 0 {
+		s.MaxBody = 8 << 20
+	}
+	h := &Handler{o: s, chat: s.Chat, sampler: streamer, mux: http.NewServeMux(), gate: newGate(s.Slots, max(s.Queue, 0)), created: time.Now()}
+	h.routes()
+	return h, nil
+}
+
+func (h *Handler) routes() {
+	h.page()
+	h.handle("GET /health", h.health)
+	h.handle("GET /metrics", h.report)
+	h.handle("GET /v1/models", h.models)
+	h.handle("GET /v1/models/{id...}", h.model)
+	h.handle("POST /v1/chat/completions", h.chats)
+	h.handle("POST /v1/completions", h.completions)
+	h.handle("POST /v1/embeddings", func(http.ResponseWriter, *http.Request) error {
+		return refuse("", "embeddings are not supported: this server writes text")
+	})
+	for _, path := range []string{"/health", "/metrics", "/v1/models", "/v1/chat/completions", "/v1/completions", "/v1/embeddings"} {
+		h.handle(path, func(_ http.ResponseWriter, r *http.Request) error {
+			return newFault(http.StatusMethodNotAllowed, "invalid_request_error", "", "", fmt.Sprintf("%s does not take %s", r.URL.Path, r.Method))
+		})
+	}
+	h.handle("/", func(_ http.ResponseWriter, r *http.Request) error {
+		return newFault(http.StatusNotFound, "invalid_request_error", "", "", fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path))
+	})
+}
+
+// handle answers what serve returns as an error, unless the answer has begun.
+func (h *Handler) handle(pattern string, serve func(http.ResponseWriter, *http.Request) error) {
+	_, path, _ := strings.Cut(pattern, " ")
+	if path == "" {
+		path = "other"
+	}
+	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		over := h.metrics.begin(path)
+		out := &writer{ResponseWriter: w}
+		defer func() { over(out.status) }()
+		defer func() {
+			if x := recover(); x != nil {
+				slog.Error("panic in a request", "path", path, "panic", x, "stack", string(debug.Stack()))
+				out.fail(newFault(http.StatusInternalServerError, "server_error", "", "", "the server has a fault: see its log"))
+			}
+		}()
+		err := h.check(r, path)
+		if err == nil {
+			err = serve(out, r)
+		}
+		if err != nil {
+			out.fail(err)
+		}
+	})
+}
+
+// ServeHTTP serves one request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	h.mux.ServeHTTP(w, r)
+}
+
+// Drain makes /health say, and new requests hear, that the server is stopping.
+func (h *Handler) Drain() { h.draining.Store(true) }
+
+// check admits a request: pages of other sites are kept out (a browser names the
+// site, or was led here by a name of its own), and with a key, whoever lacks it.
+func (h *Handler) check(r *http.Request, path string) error {
+	if origin := r.Header.Get("Origin"); origin != "" {
+		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
+			return newFault(http.StatusForbidden, "invalid_request_error", "", "", "requests from pages of other sites are refused")
+		}
+	}
+	if h.o.Key == "" && !local(r.Host) {
+		return newFault(http.StatusForbidden, "invalid_request_error", "", "", fmt.Sprintf("the host is called %.100q: without a key only localhost is served", r.Host))
+	}
+	if path == "/health" || h.o.Key == "" {
+		return nil
+	}
+	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(h.o.Key)) != 1 {
+		return newFault(http.StatusUnauthorized, "authentication_error", "", codeKey, "the key is missing or wrong: send it as Authorization: Bearer KEY")
+	}
+	return nil
+}
+
+// local reports whether a Host header names this machine to itself.
+func local(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	ip := net.ParseIP(strings.Trim(name, "[]"))
+	return strings.EqualFold(name, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+func (h *Handler) health(w http.ResponseWriter, _ *http.Request) error {
+	if h.draining.Load() {
+		return errDraining()
+	}
+	return reply200(w, map[string]string{"status": "ok"})
+}
+
+func errDraining() error {
+	return newFault(http.StatusServiceUnavailable, "server_error", "", "", "the server is stopping")
+}
+
+func (h *Handler) report(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	h.gate.mu.Lock()
+	slots, waiting := h.gate.slots, 0
+	for _, list := range h.gate.waiting {
+		waiting += len(list)
+	}
+	h.gate.mu.Unlock()
+	h.metrics.write(w, slots, waiting)
+	return nil
+}
+
+func (h *Handler) describe() Model {
+	return Model{ID: h.o.Name, Object: "model", Created: h.created.Unix(), OwnedBy: "envace", Window: h.o.Window}
+}
+
+func (h *Handler) models(w http.ResponseWriter, _ *http.Request) error {
+	return reply200(w, Models{Object: "list", Data: []Model{h.describe()}})
+}
+
+func (h *Handler) model(w http.ResponseWriter, r *http.Request) error {
+	if err := h.named(r.PathValue("id")); err != nil {
+		return err
+	}
+	return reply200(w, h.describe())
+}
+
+// named checks the model that a request names.
+func (h *Handler) named(model string) error {
+	switch model {
+	case h.o.Name:
+		return nil
+	case "":
+		return refuse("model", "model is missing: this server has %q", h.o.Name)
+	}
+	return newFault(http.StatusNotFound, "invalid_request_error", "model", codeModel, fmt.Sprintf("there is no model %.100q: this server has %q", model, h.o.Name))
+}
+
+// enter waits for room for n answers; the caller must call leave.
+func (h *Handler) enter(r *http.Request, n int) (leave func(), err error) {
+	if h.draining.Load() {
+		return nil, errDraining()
+	}
+	if n > h.o.Slots {
+		return nil, refuse("n", "the request wants %d answers: this server writes %d at once", n, h.o.Slots)
+	}
+	client, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		client = r.RemoteAddr
+	}
+	if err := h.gate.enter(r.Context(), client+" "+r.Header.Get("Authorization"), n); err != nil {
+		return nil, err
+	}
+	return func() { h.gate.leave(n) }, nil
+}
+
+// writer notes what has been answered.
+type writer struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader notes the status.
+func (w *writer) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write writes a part of the body.
+func (w *writer) Write(data []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(data)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// fail answers err: as a body of its own, or as the last event of a stream that
+// has begun.
+func (w *writer) fail(err error) {
+	f := asFault(err)
+	data, _ := chat.Marshal(ErrorResponse{f.body}) // strings alone cannot fail
+	if w.status != 0 {
+		fmt.Fprintf(w, "data: %s\n\n", data)
+		return
+	}
+	if f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(f.status)
+	w.Write(append(data, '\n')) //nolint:errcheck // the client has gone
+}
+
+// reply200 answers with v.
+func reply200(w http.ResponseWriter, v any) error {
+	data, err := chat.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(data, '\n')) //nolint:errcheck // the client has gone
+	return nil
+}
+
+// newID returns an identifier with a prefix.
+func newID(prefix string) string {
+	var b [12]byte
+	rand.Read(b[:]) //nolint:errcheck // it never fails: it ends the program instead
+	return prefix + hex.EncodeToString(b[:])
+}
+
+// events writes a stream. A client that reads too slowly is given up after a while.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	begun   bool
+}
+
+const writeTime = 30 * time.Second
+
+var errSlow = errors.New("the client does not read")
+
+func newStream(w http.ResponseWriter) *stream {
+	return &stream{w: w, control: http.NewResponseController(w)}
+}
+
+// send writes one event.
+func (s *stream) send(v any) error {
+	data, err := chat.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write an event: %w", err)
+	}
+	return s.line(string(data))
+}
+
+func (s *stream) line(data string) error {
+	if !s.begun {
+		s.begun = true
+		s.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		s.w.Header().Set("Cache-Control", "no-store")
+	}
+	s.control.SetWriteDeadline(time.Now().Add(writeTime)) //nolint:errcheck // where there are none, none are needed
+	if _, err := fmt.Fprintf(s.w, "data: %s\n\n", data); err != nil {
+		return fmt.Errorf("%w: %w", errSlow, err)
+	}
+	if err := s.control.Flush(); err != nil {
+		return fmt.Errorf("%w: %w", errSlow, err)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package openai
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// metrics counts what a Handler does, for Prometheus.
+type metrics struct {
+	mu         sync.Mutex
+	requests   map[string]int // by labels
+	active     int            // requests under way
+	prompt     int            // tokens
+	completion int
+	first      histogram // seconds to the first token
+	whole      histogram // seconds of a request
+}
+
+// bounds of the histograms, in seconds.
+var bounds = [...]float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120}
+
+type histogram struct {
+	counts [len(bounds) + 1]int
+	sum    float64
+}
+
+func (h *histogram) add(d time.Duration) {
+	s := d.Seconds()
+	i, _ := slices.BinarySearch(bounds[:], s)
+	h.counts[i]++
+	h.sum += s
+}
+
+func (h *histogram) write(w io.Writer, name, help string) {
+	fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name)
+	n := 0
+	for i, b := range bounds {
+		n += h.counts[i]
+		fmt.Fprintf(w, "%s_bucket{le=\"%g\"} %d\n", name, b, n)
+	}
+	n += h.counts[len(bounds)]
+	fmt.Fprintf(w, "%s_bucket{le=\"+Inf\"} %d\n%s_sum %g\n%s_count %d\n", name, n, name, h.sum, name, n)
+}
+
+// begin counts a request; what it returns is called when it is over.
+func (m *metrics) begin(path string) (over func(status int)) {
+	began := time.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.active++
+	return func(status int) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.active--
+		m.whole.add(time.Since(began))
+		if m.requests == nil {
+			m.requests = map[string]int{}
+		}
+		m.requests[fmt.Sprintf("path=%q,status=\"%d\"", path, status)]++
+	}
+}
+
+func (m *metrics) tokens(prompt, completion int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.prompt += prompt
+	m.completion += completion
+}
+
+func (m *metrics) firstToken(after time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.first.add(after)
+}
+
+// write writes all in Prometheus' text form.
+func (m *metrics) write(w io.Writer, slots, waiting int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fmt.Fprintf(w, "# HELP envace_requests_total Requests that are over.\n# TYPE envace_requests_total counter\n")
+	for _, labels := range slices.Sorted(maps.Keys(m.requests)) {
+		fmt.Fprintf(w, "envace_requests_total{%s} %d\n", labels, m.requests[labels])
+	}
+	for _, c := range []struct {
+		name, kind, help string
+		n                int
+	}{
+		{"envace_requests_active", "gauge", "Requests under way.", m.active},
+		{"envace_requests_waiting", "gauge", "Requests that wait for a slot.", waiting},
+		{"envace_slots_free", "gauge", "Answers that could be begun at once.", slots},
+		{"envace_prompt_tokens_total", "counter", "Tokens of prompts.", m.prompt},
+		{"envace_completion_tokens_total", "counter", "Tokens sampled.", m.completion},
+	} {
+		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", c.name, c.help, c.name, c.kind, c.name, c.n)
+	}
+	m.first.write(w, "envace_first_token_seconds", "Time from a request's arrival to its first token.")
+	m.whole.write(w, "envace_request_seconds", "Time from a request's arrival to its end.")
+}
