@@ -15,4 +15,4 @@ fi
 CGO_ENABLED=0 go build -o "$tmp/gemm" bench/gemm.go
 # OpenBLAS shall choose its kernels by the processor.
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
-"$PYTHON" bench/gemm.py "$tmp/gemm" "${1:-30}"
+"$PYTHON" bench/gemm.py "$tmp/gemm" "${1:-15}"

@@ -1,0 +1,210 @@
+//go:build ignore
+
+// Command rows makes the training rows that the comparisons in this folder use,
+// one engine.Datum a line.
+//
+//	rows sft MODEL      rows of 400 tokens of the quickstart's SFT examples, all
+//	                    tokens weighed, nothing shared
+//	rows grpo MODEL     one step of rehearsal RL with the policy MODEL: 8 tasks of
+//	                    the workbench, 8 episodes each, both roles
+//	rows dialogue MODEL FILE N
+//	                    one recorded dialogue of FILE (CM2's form), the longest of
+//	                    at most N tokens: a row for each message of the assistant
+//	rows text MODEL FILE N
+//	                    one row: the first N tokens of that dialogue
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+
+	"envace/engine"
+	"envace/engine/cpu"
+	"envace/internal/weights"
+	"envace/judge"
+	"envace/render"
+	"envace/rollout"
+	"envace/task"
+	"envace/train"
+	"envace/workbench"
+)
+
+const rowTokens = 400
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: rows sft|grpo|dialogue|text MODEL [FILE N]")
+		os.Exit(2)
+	}
+	data, err := rows(os.Args[1], os.Args[2], os.Args[3:])
+	if err == nil {
+		err = write(data)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "rows %s: %v\n", os.Args[1], err)
+		os.Exit(1)
+	}
+}
+
+func rows(kind, model string, rest []string) ([]engine.Datum, error) {
+	m, err := weights.Open(model)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	chat, err := render.Open(m, render.Config{})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case kind == "sft":
+		return sft(chat)
+	case kind == "grpo":
+		return grpo(chat, model)
+	case (kind == "dialogue" || kind == "text") && len(rest) == 2:
+		n, err := strconv.Atoi(rest[1])
+		if err != nil {
+			return nil, err
+		}
+		return dialogue(chat, rest[0], n, kind == "text")
+	}
+	return nil, fmt.Errorf("there are no such rows, or arguments are missing")
+}
+
+func write(data []engine.Datum) error {
+	w := bufio.NewWriter(os.Stdout)
+	for _, d := range data {
+		if err := json.NewEncoder(w).Encode(d); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// tasks draws n tasks of the domains for training.
+func tasks(split string, n int) ([]task.Task, error) {
+	var out []task.Task
+	domains := workbench.Train()
+	for i, d := range domains {
+		some, err := workbench.Tasks(d, 1, split, n*(i+1)/len(domains)-n*i/len(domains))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, some...)
+	}
+	return out, nil
+}
+
+// sft joins shuffled examples of both roles and cuts them into 30 rows.
+func sft(chat *render.Chat) ([]engine.Datum, error) {
+	list, err := tasks("sft", 100)
+	if err != nil {
+		return nil, err
+	}
+	teacher := train.Teacher{Renderer: chat, FewShot: rollout.FewShotPast, Brief: true, Seed: 1}
+	var examples []train.Example
+	for _, t := range list {
+		for _, teach := range []func(task.Task) ([]train.Example, error){teacher.Act, teacher.Rehearse} {
+			some, err := teach(t)
+			if err != nil {
+				return nil, err
+			}
+			examples = append(examples, some...)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	r.Shuffle(len(examples), func(i, j int) { examples[i], examples[j] = examples[j], examples[i] })
+	var ids []int
+	for _, e := range examples {
+		ids = append(append(ids, e.Prompt...), e.Target...)
+	}
+	const rows = 30
+	var data []engine.Datum
+	for at := 0; len(data) < rows && at+rowTokens < len(ids); at += rowTokens {
+		data = append(data, whole(ids[at:at+rowTokens+1], rows*rowTokens))
+	}
+	return data, nil
+}
+
+// whole weighs all tokens of a row alike.
+func whole(ids []int, of int) engine.Datum {
+	n := len(ids) - 1
+	d := engine.Datum{Input: ids[:n], Target: ids[1:], Weight: make([]float32, n)}
+	for i := range d.Weight {
+		d.Weight[i] = 1 / float32(of)
+	}
+	return d
+}
+
+// grpo plays one step as the quickstart does.
+func grpo(chat *render.Chat, model string) ([]engine.Datum, error) {
+	const batch, group = 8, 8
+	ctx := context.Background()
+	e, err := cpu.Open(model, cpu.Options{})
+	if err != nil {
+		return nil, err
+	}
+	sampler, err := e.Sampler(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := tasks("rl", batch)
+	if err != nil {
+		return nil, err
+	}
+	p := rollout.Policy{Renderer: chat, Sampler: sampler, Params: engine.Params{MaxTokens: 64, Temperature: 1}}
+	var games []rollout.Game
+	for i, t := range list {
+		for k := range group {
+			seed := rollout.Seed(1, uint64(i), rollout.SeedOf(t.ID), uint64(k))
+			games = append(games, rollout.Game{Policy: p, Judge: judge.Checks{}, Limits: rollout.Limits{Messages: 8}, Member: k, Seed: seed})
+		}
+	}
+	worlds := rollout.Rehearsal{Policy: p, FewShot: rollout.FewShotPast, Brief: true}
+	eps, err := train.Play(ctx, games, worlds, func(i int) task.Task { return list[i/group] })
+	if err != nil {
+		return nil, err
+	}
+	credit := train.Credit{Fidelity: true}
+	rows := train.Rows(eps, credit)
+	train.Advantages(rows, credit)
+	return train.Data(rows, credit), nil
+}
+
+// dialogue renders the longest recorded dialogue of at most n tokens.
+func dialogue(chat *render.Chat, path string, n int, text bool) ([]engine.Datum, error) {
+	list, err := task.Load(path, true)
+	if list == nil {
+		return nil, err
+	}
+	teacher := train.Teacher{Renderer: chat, FewShot: rollout.FewShotPast, Seed: 1}
+	var best []train.Example
+	longest := 0
+	for _, t := range list {
+		examples, err := teacher.Act(t)
+		if err != nil || len(examples) == 0 {
+			continue
+		}
+		last := examples[len(examples)-1]
+		if size := len(last.Prompt) + len(last.Target); size > longest && (text || size <= n) {
+			best, longest = examples, size
+		}
+	}
+	if best == nil {
+		return nil, fmt.Errorf("%s: no dialogue has at most %d tokens", path, n)
+	}
+	if !text {
+		return train.Weigh(best, 1), nil
+	}
+	last := best[len(best)-1]
+	ids := append(last.Prompt, last.Target...)
+	if len(ids) <= n {
+		return nil, fmt.Errorf("%s: the longest dialogue has %d tokens, not %d", path, len(ids), n+1)
+	}
+	return []engine.Datum{whole(ids[:n+1], n)}, nil
+}
