@@ -92,7 +92,7 @@ in the place of the tools it also imagines what they would answer.`,
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(&cobra.Command{Hidden: true})
-	cmd.AddCommand(trainCommand(), benchCommand(), reportCommand(), modelCommand(), chatCommand(), versionCommand())
+	cmd.AddCommand(trainCommand(), benchCommand(), reportCommand(), modelCommand(), chatCommand(), serveCommand(), versionCommand())
 	return cmd
 }
 

@@ -158,7 +158,8 @@ func badValue(err error, path string) error {
 	name, unknown := strings.CutPrefix(text, "json: unknown field ")
 	switch {
 	case errors.As(err, &wrong):
-		return refuse(path+wrong.Field, "%s%s is a %s: want %s", path, wrong.Field, wrong.Value, kindName(wrong.Type))
+		field := path + strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "ChatRequest."), "Extensions.") // embedded
+		return refuse(field, "%s is a %s: want %s", field, wrong.Value, kindName(wrong.Type))
 	case unknown:
 		return refuse(path+strings.Trim(name, `"`), "%s%s is not supported", path, strings.Trim(name, `"`))
 	}
