@@ -253,7 +253,7 @@ func TestPromptsAreComputedOnce(t *testing.T) {
 
 func ptr[T any](x T) *T { return &x }
 
-// Many calls take no more memory than a few.
+// Ten thousand calls, of which some are cancelled, take no more memory than a few.
 func TestMemoryDoesNotGrow(t *testing.T) {
 	s := sampler(t, lively(t, weights.Qwen3, Options{CacheTokens: 2048}))
 	rnd := model.NewRand(8)
@@ -266,10 +266,19 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	var start uint64
 	for round := range 10 {
 		var list []request
-		for range 200 {
-			list = append(list, request{randomIDs(&rnd, 20, 37), 1, engine.Params{MaxTokens: 5, Temperature: 1, Seed: rnd.Uint64()}})
+		for range 990 {
+			list = append(list, request{randomIDs(&rnd, 10, 37), 1, engine.Params{MaxTokens: 2, Temperature: 1, Seed: rnd.Uint64()}})
 		}
 		sampleAll(t, s, list)
+		for i := range 10 {
+			ctx, cancel := context.WithCancel(context.Background())
+			c := newCall(ctx, list[i].prompt, 2, engine.Params{})
+			c.watch = &engine.Watch{Each: func(engine.Token) { cancel() }}
+			if err := s.await(c); !errors.Is(err, context.Canceled) {
+				t.Fatalf("error %v, want context.Canceled", err)
+			}
+			cancel()
+		}
 		if round == 1 {
 			start = used()
 		}

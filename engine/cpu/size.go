@@ -92,7 +92,7 @@ func MemoryEstimate(c weights.Config, o Options) Memory {
 // without a bound. The zero budget allows everything.
 type budget struct {
 	memory, fixed int64
-	row, sequence float64 // bytes a token, the share of the other included
+	row, sequence float64 // bytes a token, the share of the other included; each lane may have such a row at once
 }
 
 // allot sets the bounds of tokens that o leaves open, and lowers them to what
@@ -102,9 +102,9 @@ func allot(c weights.Config, o Options) (Options, budget, error) {
 	if o.Memory == 0 {
 		return o, budget{}, nil
 	}
-	m := MemoryEstimate(c, o)
+	m, lanes := MemoryEstimate(c, o), float64(model.Lanes(c.Params()))
 	total := float64(m.Activations + m.Cache)
-	b := budget{memory: o.Memory, fixed: m.fixed(), row: total / float64(o.BatchTokens), sequence: total / float64(o.CacheTokens)}
+	b := budget{memory: o.Memory, fixed: m.fixed(), row: lanes * total / float64(o.BatchTokens), sequence: total / float64(o.CacheTokens)}
 	what, n, bytes := "one row", leastRow, b.row
 	if leastSequence*b.sequence > leastRow*b.row {
 		what, n, bytes = "one sequence", leastSequence, b.sequence
@@ -113,7 +113,7 @@ func allot(c weights.Config, o Options) (Options, budget, error) {
 		return o, b, err
 	}
 	free := float64(b.memory - b.fixed)
-	o.BatchTokens, o.CacheTokens = min(o.BatchTokens, int(free/b.row)), min(o.CacheTokens, int(free/b.sequence))
+	o.BatchTokens, o.CacheTokens = min(o.BatchTokens, int(lanes*free/b.row)), min(o.CacheTokens, int(free/b.sequence))
 	return o, b, nil
 }
 

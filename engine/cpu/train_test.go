@@ -85,7 +85,7 @@ func checkForest(t *rapid.T, e *Engine, data []engine.Datum, loss engine.Loss, b
 	if math.Abs(got.Loss-want.Loss) > 1e-9*size || math.Abs(got.KL-want.KL) > 1e-9*size {
 		t.Errorf("loss %g and KL %g, alone %g and %g", got.Loss, got.KL, want.Loss, want.KL)
 	}
-	cut := got.TokensComputed > nodes && got.TokensComputed <= want.TokensRows && budget < nodes
+	cut := got.TokensComputed > nodes && got.TokensComputed <= want.TokensRows && budget/model.Lanes(e.cfg.Params()) < nodes
 	if got.TokensRows != want.TokensRows || got.TokensComputed != nodes && !cut {
 		t.Errorf("budget %d: tokens %d of %d, want %d of %d", budget, got.TokensComputed, got.TokensRows, nodes, want.TokensRows)
 	}
@@ -193,6 +193,31 @@ func TestThreadsChangeNothing(t *testing.T) {
 }
 
 func TestZeroWeights(t *testing.T) {
+	rnd := model.NewRand(31)
+	data := forestData(&rnd, forestRows(&rnd, 9, 40, 4))
+	for i := range data {
+		clear(data[i].Weight)
+	}
+	still := engine.Adam{LR: 1, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}
+	for _, o := range []Options{{BatchTokens: 50}, {LoRA: &LoRA{Rank: 2, Alpha: 4}}} {
+		e := lively(t, weights.Llama, o)
+		before := slices.Clone(e.state.m.Trained()[0].W)
+		for _, loss := range losses() {
+			res := forwardBackward(t, e, data, loss)
+			if res.Loss != 0 || res.KL != 0 || res.ClipFraction != 0 || res.RatioMax != 0 {
+				t.Errorf("%+v: result %+v", loss, res)
+			}
+			if n, err := e.OptimStep(context.Background(), still); n != 0 || err != nil {
+				t.Errorf("%+v: norm %g, error %v", loss, n, err)
+			}
+		}
+		if !sameBits(before, e.state.m.Trained()[0].W) {
+			t.Error("steps without a gradient have moved weights")
+		}
+	}
+}
+
+func TestNoWeights(t *testing.T) {
 	e := lively(t, weights.Qwen3, Options{})
 	for _, w := range [][]float32{nil, {0, 0}} {
 		res := forwardBackward(t, e, []engine.Datum{{Input: []int{1, 2}, Target: []int{2, 3}, Weight: w}}, goldenPPO)

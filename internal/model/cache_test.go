@@ -97,6 +97,44 @@ func TestCacheEvicts(t *testing.T) {
 	}
 }
 
+// known is how many of the first ids the cache has.
+func known(c *Cache, ids []int) int {
+	n := 0
+	for _, l := range c.match(&c.root, 0, ids, nil) {
+		n += l.n
+	}
+	return n
+}
+
+// The longest unused goes first, and what is in use stays.
+func TestCacheDropsTheLongestUnused(t *testing.T) {
+	c := NewCache(small(t, weights.Llama, false), 4*nodeTokens)
+	row := func(first, n int) []int { return append([]int{first}, make([]int, n-1)...) }
+	open := func(first, n int) *Seq {
+		s := c.Open(row(first, n), 0, false)
+		if s == nil {
+			t.Fatalf("no memory for %d", first)
+		}
+		return s
+	}
+	a, b, _, d := open(1, 10), open(2, 10), open(3, 10), open(4, 10)
+	closeAll([]*Seq{b, a, d})
+	open(2, 5).Close()
+	there := map[int]bool{1: true, 2: true, 3: true, 4: true}
+	for i, gone := range []int{1, 4, 2} {
+		open(5+i, 10)
+		delete(there, gone)
+		for first := range 4 {
+			if has := known(c, row(first+1, 10)) == 10; has != there[first+1] {
+				t.Errorf("after %d more: %d is there: %v, want %v", i+1, first+1, has, there[first+1])
+			}
+		}
+	}
+	if c.Open(row(9, 10), 0, false) != nil {
+		t.Error("what is in use was dropped")
+	}
+}
+
 // Whatever the order in which sequences come, grow and go, the decoder's logits
 // are those of a forward pass over the whole row, bit for bit.
 func TestDecoderEqualsForward(t *testing.T) {

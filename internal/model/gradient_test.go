@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"errors"
 	"math"
 	"testing"
 
@@ -52,6 +53,40 @@ func TestGradientsAgreeWithDifferences(t *testing.T) {
 				checkDirection(t, m, r, p)
 			}
 		})
+	}
+}
+
+// countdown is a context that is done when it has been asked so many times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A pass ends between any two layers, forward and back, once nobody waits for it.
+func TestPassesEndBetweenLayers(t *testing.T) {
+	m := small(t, weights.Qwen3, true)
+	r := NewRunner(m, 100, true)
+	w := r.borrow(m)
+	rows, asks := [][]int{{1, 2, 3}, {4, 5}}, []Ask{{0, 2, 1}}
+	stops := 0
+	for ; ; stops++ {
+		_, err := w.run(&countdown{context.Background(), stops}, rows, Cut(rows, 1, 1), asks, func(int, float32) float32 { return 1 })
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v, want context.Canceled", err)
+		}
+	}
+	if want := 2 * (1 + 2*len(m.layers)); stops != want {
+		t.Errorf("two forests of %d layers can end at %d places, want %d", len(m.layers), stops, want)
 	}
 }
 
