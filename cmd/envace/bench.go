@@ -14,6 +14,7 @@ import (
 // benchOptions is the command line of envace bench workbench.
 type benchOptions struct {
 	modelOptions
+	remoteOptions
 	Domains []string // at least one
 	N       int      // tasks of each domain
 	Seed    uint64
@@ -43,10 +44,11 @@ func workbenchCommand() *cobra.Command {
 and the replies. Domains for training: %s.
 Held out: %s.`, strings.Join(workbench.Train(), ", "), strings.Join(workbench.HeldOut(), ", ")),
 		Example: `  envace bench workbench --model runs/first/checkpoints/rl
-  envace bench workbench --model models/qwen3 --domains orders,bank --n 50 --json`,
+  envace bench workbench --model models/qwen3 --domains orders,bank --n 50 --json
+  envace bench workbench --policy openai:http://localhost:8080/v1#qwen3 --n 20`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := required("model", o.Model); err != nil {
+			if err := o.remoteOptions.check(o.modelOptions); err != nil {
 				return err
 			}
 			if err := o.check(); err != nil {
@@ -58,6 +60,7 @@ Held out: %s.`, strings.Join(workbench.Train(), ", "), strings.Join(workbench.He
 	}
 	f := cmd.Flags()
 	o.modelOptions.flags(f)
+	o.remoteOptions.flags(f)
 	f.StringSliceVar(&o.Domains, "domains", allDomains(), "`names` of the domains to play")
 	f.IntVar(&o.N, "n", 100, "`number` of tasks of each domain")
 	f.Uint64Var(&o.Seed, "seed", 1, "`number` that the tasks draw from")

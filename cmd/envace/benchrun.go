@@ -31,10 +31,11 @@ type domainScore struct {
 
 // runBench plays the test tasks of each domain greedily in their real worlds.
 func runBench(ctx context.Context, o benchOptions) error {
-	policy, err := openPolicy(ctx, o.modelOptions)
+	policy, done, err := openSpeaker(ctx, o.modelOptions, o.remoteOptions)
 	if err != nil {
 		return err
 	}
+	defer done()
 	progress := run.NewProgress(o.Stderr)
 	scores := make([]domainScore, len(o.Domains))
 	for i, d := range o.Domains {

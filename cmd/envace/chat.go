@@ -18,6 +18,7 @@ import (
 // chatOptions is the command line of envace chat.
 type chatOptions struct {
 	modelOptions
+	remoteOptions
 	Domain      string
 	Seed        uint64
 	Imagine     bool
@@ -35,26 +36,29 @@ what it is answered: by the real tool, or with --imagine by the model itself in
 place of the tool. A line of input is a message; an empty one, or the end of
 input, ends the talk.`,
 		Example: `  envace chat --model runs/first/checkpoints/rl
-  envace chat --model runs/first/checkpoints/rl --domain orders --imagine --brief`,
+  envace chat --model runs/first/checkpoints/rl --domain orders --imagine --brief
+  envace chat --policy openai:http://localhost:8080/v1#qwen3`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := required("model", o.Model); err != nil {
+			if err := o.remoteOptions.check(o.modelOptions); err != nil {
 				return err
 			}
 			t, err := workbench.Generate(o.Domain, o.Seed)
 			if err != nil {
 				return usageError{fmt.Errorf("--domain: %w", err)}
 			}
-			policy, err := openPolicy(cmd.Context(), o.modelOptions)
+			policy, done, err := openSpeaker(cmd.Context(), o.modelOptions, o.remoteOptions)
 			if err != nil {
 				return err
 			}
+			defer done()
 			policy.Params.Temperature = o.Temperature
 			return converse(cmd.Context(), o, policy, t, cmd.InOrStdin(), newScreen(cmd.OutOrStdout()))
 		},
 	}
 	f := cmd.Flags()
 	o.modelOptions.flags(f)
+	o.remoteOptions.flags(f)
 	f.StringVar(&o.Domain, "domain", "orders", "`name` of the workbench domain whose tools the model has")
 	f.Uint64Var(&o.Seed, "seed", 1, "`number` that the domain's state and the sampling draw from")
 	f.BoolVar(&o.Imagine, "imagine", false, "let the model imagine what the tools answer")

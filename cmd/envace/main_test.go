@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"tinymodel": tinyModel, "cut": cut, "spoilt": spoilt, "oddgguf": oddGGUF, "odddata": oddData, "hub": startHub},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"tinymodel": tinyModel, "cut": cut, "spoilt": spoilt, "oddgguf": oddGGUF, "odddata": oddData, "hub": startHub, "peer": startPeer},
 	})
 }
 

@@ -79,7 +79,7 @@ func (c *Client) Stream(ctx context.Context, msgs []chat.Message, tools []chat.F
 // converse sends a request, again if need be, and reads the answer.
 func (c *Client) converse(ctx context.Context, req ChatRequest, on func(content, thinking string)) (chat.Message, chat.Usage, error) {
 	var got answer
-	err := c.do(ctx, "/chat/completions", func(name string) any { return renamed(req, name) }, func(resp *http.Response) (seen bool, err error) {
+	err := c.do(ctx, c.Base+"/chat/completions", func(name string) any { return renamed(req, name) }, func(resp *http.Response) (seen bool, err error) {
 		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		if kind == "text/event-stream" {
 			return got.readStream(resp.Body, on)
@@ -103,7 +103,7 @@ func renamed(req ChatRequest, name string) ChatRequest {
 // do posts a body until it is answered. read takes the answer in; once it has
 // shown something of it to somebody, a failure is final. told is what the log
 // keeps of the answer, and what it cost.
-func (c *Client) do(ctx context.Context, path string, body func(maxTokens string) any, read func(*http.Response) (seen bool, err error), told func() (any, chat.Usage)) error {
+func (c *Client) do(ctx context.Context, at string, body func(maxTokens string) any, read func(*http.Response) (seen bool, err error), told func() (any, chat.Usage)) error {
 	leave, err := c.enter(ctx)
 	if err != nil {
 		return err
@@ -115,8 +115,8 @@ func (c *Client) do(ctx context.Context, path string, body func(maxTokens string
 		if err := c.Budget.request(); err != nil {
 			return false, err
 		}
-		line := logLine{Time: time.Now(), URL: c.Base + path, Attempt: attempt}
-		err := c.try(ctx, path, body, read, &line)
+		line := logLine{Time: time.Now(), URL: at, Attempt: attempt}
+		err := c.try(ctx, at, body, read, &line)
 		var usage chat.Usage
 		line.Response, usage = told()
 		c.Budget.spend(usage)
@@ -126,7 +126,7 @@ func (c *Client) do(ctx context.Context, path string, body func(maxTokens string
 }
 
 // try is one try.
-func (c *Client) try(ctx context.Context, path string, body func(maxTokens string) any, read func(*http.Response) (seen bool, err error), line *logLine) error {
+func (c *Client) try(ctx context.Context, at string, body func(maxTokens string) any, read func(*http.Response) (seen bool, err error), line *logLine) error {
 	name := "max_tokens"
 	if c.renamed.Load() {
 		name = "max_completion_tokens"
@@ -136,7 +136,7 @@ func (c *Client) try(ctx context.Context, path string, body func(maxTokens strin
 		return err
 	}
 	line.Request = data
-	resp, err := c.post(ctx, path, data)
+	resp, err := c.post(ctx, at, data)
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func (c *Client) try(ctx context.Context, path string, body func(maxTokens strin
 	return err
 }
 
-func (c *Client) post(ctx context.Context, path string, data []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.Base+path, bytes.NewReader(data))
+func (c *Client) post(ctx context.Context, at string, data []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
