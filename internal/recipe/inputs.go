@@ -21,6 +21,9 @@ func (l *lab) inputs() (map[string]string, error) {
 			continue
 		}
 		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			if path == root && errors.Is(err, fs.ErrNotExist) {
+				return nil // whoever opens it says so
+			}
 			if err != nil || e.IsDir() {
 				return err
 			}
