@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,6 +72,9 @@ func pull(ctx context.Context, n hub.Name, stdout, stderr io.Writer) error {
 	watch.Close()
 	if errors.Is(err, hub.ErrManyFiles) {
 		return hinted{err, "name it: envace model pull " + n.String() + " --file FILE.gguf"}
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return hinted{err, "free some space, and go on with: envace model pull " + shellQuoted(n.String())}
 	}
 	if err != nil {
 		return err
