@@ -117,7 +117,7 @@ func shuffle(rnd *model.Rand, n int, swap func(i, j int)) {
 
 // checkSamples makes the calls one by one on one engine, and all at once and again
 // on the other, and returns what was drawn as rows, and its log-probabilities.
-func checkSamples(t *rapid.T, one, other *Engine, list []request) (rows [][]int, want [][]float32) {
+func checkSamples(t rapid.TB, one, other *Engine, list []request) (rows [][]int, want [][]float32) {
 	s1, s := sampler(t, one), sampler(t, other)
 	var got [2][][]engine.Sequence
 	got[0], got[1] = sampleAll(t, s, list), sampleAll(t, s, list)
@@ -139,7 +139,7 @@ func checkSamples(t *rapid.T, one, other *Engine, list []request) (rows [][]int,
 
 // checkLogprobs compares want, of the last tokens of each row, with what Logprobs
 // and ForwardBackward find.
-func checkLogprobs(t *rapid.T, e *Engine, rows [][]int, want [][]float32) {
+func checkLogprobs(t rapid.TB, e *Engine, rows [][]int, want [][]float32) {
 	lps, err := sampler(t, e).Logprobs(context.Background(), rows)
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,7 @@ func TestForestEqualsSeparateRows(t *testing.T) {
 	})
 }
 
-func checkForest(t *rapid.T, e *Engine, data []engine.Datum, loss engine.Loss, budget int) {
+func checkForest(t rapid.TB, e *Engine, data []engine.Datum, loss engine.Loss, budget int) {
 	want, nodes, size := separately(t, e, data, loss)
 	alone := gradients(e)
 	got := forwardBackward(t, e, data, loss)
@@ -98,7 +98,7 @@ func checkForest(t *rapid.T, e *Engine, data []engine.Datum, loss engine.Loss, b
 
 // separately runs each row on its own. nodes are the different tokens of all rows,
 // size is the sum of what the losses could be off by, relatively.
-func separately(t *rapid.T, e *Engine, data []engine.Datum, loss engine.Loss) (sum engine.Result, nodes int, size float64) {
+func separately(t rapid.TB, e *Engine, data []engine.Datum, loss engine.Loss) (sum engine.Result, nodes int, size float64) {
 	seen := map[string]bool{}
 	for _, d := range data {
 		res := forwardBackward(t, e, []engine.Datum{d}, loss)
