@@ -62,15 +62,40 @@ type Reader struct {
 // Reader returns a Reader of the message that answers prompt. It calls give, which
 // must not be nil, with every piece.
 func (c *Chat) Reader(prompt []int, o ReadOptions, give func(Piece)) *Reader {
-	const tail = 16 // tokens: more than a template writes behind an opening tag
 	r := &Reader{shape: c.shape, o: o, give: give}
 	r.bare = r.shape.bare && len(o.Tools) > 0
 	r.state = r.prose
-	end := c.Text(prompt[max(0, len(prompt)-tail):])
-	if strings.HasSuffix(strings.TrimSpace(end), thinkOpen) {
+	if c.Opens(prompt) {
 		r.state, r.opened, r.thought = r.think, true, true
 	}
 	return r
+}
+
+// Opens reports whether prompt ends with an opening <think>, so that what is sampled
+// begins as thinking.
+func (c *Chat) Opens(prompt []int) bool {
+	const tail = 16 // tokens: more than a template writes behind the tag
+	end := c.Text(prompt[max(0, len(prompt)-tail):])
+	return strings.HasSuffix(strings.TrimSpace(end), thinkOpen)
+}
+
+// CallForm is how a Reader wants calls written: Open and Close stand around each, or
+// around the JSON list of all where Listed. Arguments is the key beside "name".
+type CallForm struct {
+	Open, Close, Arguments string
+	Listed                 bool
+	Single                 bool // a message has one call at most
+}
+
+// CallForm returns how the template has calls written.
+func (c *Chat) CallForm() CallForm {
+	switch {
+	case c.shape.bare && c.shape.lead == "":
+		return CallForm{Arguments: "parameters", Single: true}
+	case c.shape.bare:
+		return CallForm{Open: c.shape.lead, Arguments: "arguments", Listed: true}
+	}
+	return CallForm{Open: callOpen, Close: callClose, Arguments: "arguments"}
 }
 
 // Write reads more of the message. No character may be cut.

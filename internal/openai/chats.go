@@ -9,6 +9,7 @@ import (
 
 	"envace/chat"
 	"envace/engine"
+	"envace/internal/guide"
 	"envace/internal/token"
 	"envace/render"
 )
@@ -27,7 +28,8 @@ type talk struct {
 	draw  draw
 	n     int
 	p     engine.Params
-	top   int // alternatives wanted; below 0, no log-probabilities at all
+	top   int         // alternatives wanted; below 0, no log-probabilities at all
+	form  *guide.Form // that the answer must have; nil is any
 }
 
 func (h *Handler) chats(w http.ResponseWriter, r *http.Request) error {
@@ -85,7 +87,11 @@ func (h *Handler) understand(data []byte) (t *talk, err error) {
 	if err := t.choose(); err != nil {
 		return nil, err
 	}
-	return t, t.checkRest()
+	if err := t.checkRest(); err != nil {
+		return nil, err
+	}
+	t.form, err = h.formOf(t)
+	return t, err
 }
 
 // choose applies tool_choice to the tools.
@@ -124,7 +130,7 @@ func (t *talk) checkRest() error {
 	if t.TopLogprobs != nil {
 		t.top = *t.TopLogprobs
 	}
-	return t.checkForms()
+	return nil
 }
 
 // prepare renders the prompt.

@@ -12,11 +12,13 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"envace/chat"
 	"envace/engine"
+	"envace/internal/guide"
 	"envace/render"
 )
 
@@ -43,6 +45,7 @@ type Handler struct {
 	metrics  metrics
 	created  time.Time
 	draining atomic.Bool
+	tokens   func() *guide.Vocabulary // made when first needed
 }
 
 // NewHandler returns a handler for s.
@@ -61,6 +64,7 @@ func NewHandler(s Server) (*Handler, error) {
 		s.MaxBody = 8 << 20
 	}
 	h := &Handler{o: s, chat: s.Chat, sampler: streamer, mux: http.NewServeMux(), gate: newGate(s.Slots, max(s.Queue, 0)), created: time.Now()}
+	h.tokens = sync.OnceValue(h.vocabulary)
 	h.routes()
 	return h, nil
 }
