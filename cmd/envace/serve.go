@@ -130,8 +130,8 @@ func openServed(ctx context.Context, o serveOptions) (*openai.Handler, error) {
 		return nil, err
 	}
 	defer m.Close()
-	const any = -1
-	format, err := render.Open(m, render.Config{MaxCalls: any})
+	const unbounded = -1
+	format, err := render.Open(m, render.Config{MaxCalls: unbounded})
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"envace/render"
 )
 
-// real starts a server of a real model and returns its address.
-func real(t *testing.T, path string) string {
+// serveReal starts a server of a real model and returns its address.
+func serveReal(t *testing.T, path string) string {
 	t.Helper()
 	m, err := weights.Open(path)
 	if err != nil {
@@ -49,7 +49,7 @@ const weather = `,"tools":[{"type":"function","function":{"name":"weather","para
 
 // A model that knows nothing of forms keeps to them (R-049).
 func TestForms(t *testing.T) {
-	url := real(t, baseFolder) + "/v1/chat/completions"
+	url := serveReal(t, baseFolder) + "/v1/chat/completions"
 	for _, temperature := range []string{"0", "1"} {
 		for _, extra := range []string{
 			`,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"array","items":{"enum":["x","y"]},"maxItems":3}},"required":["a","b"]}}}`,
@@ -111,7 +111,7 @@ func TestRealModel(t *testing.T) {
 			}
 			continue
 		}
-		url := real(t, path)
+		url := serveReal(t, path)
 		_, body := post(t, url+"/v1/completions", `{"model":"m","prompt":[5,6,7,8],"max_tokens":6,"temperature":0.7,"seed":3,"return_token_ids":true,"logprobs":0}`)
 		var r Completion
 		if err := json.Unmarshal([]byte(body), &r); err != nil {

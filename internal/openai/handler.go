@@ -281,7 +281,7 @@ func newID(prefix string) string {
 	return prefix + hex.EncodeToString(b[:])
 }
 
-// events writes a stream. A client that reads too slowly is given up after a while.
+// stream writes events. A client that reads too slowly is given up after a while.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

@@ -266,7 +266,7 @@ func TestStreamEqualsWhole(t *testing.T) {
 			url := served(t, p, nil) + "/v1/chat/completions"
 			for _, p.text = range outputs {
 				for p.seed = range uint64(3) {
-					if name != "base" && p.seed == 2 {
+					if name != "base" && p.seed != 1 && !oracle.Thorough() {
 						continue
 					}
 					for _, extra := range []string{tools, tools + `,"parallel_tool_calls":false,"logprobs":true,"top_logprobs":2`, `,"return_token_ids":true,"logprobs":true`, tools + `,"stop":["😀","Done","}}"],"n":2`, tools + `,"max_tokens":9`} {
@@ -335,8 +335,8 @@ func checkStream(t *testing.T, url, text, extra string) {
 	}
 }
 
-// answered is the message that comes of a text.
-func said1(t *testing.T, p *parrot, url, extra string) ChatChoice {
+// choiceOf asks and returns the one choice.
+func choiceOf(t *testing.T, url, extra string) ChatChoice {
 	t.Helper()
 	status, answer := post(t, url+"/v1/chat/completions", ask(extra))
 	var r ChatResponse
@@ -370,7 +370,7 @@ func TestChats(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p.text = tt.says
-			c := said1(t, p, url, tt.extra)
+			c := choiceOf(t, url, tt.extra)
 			var calls []string
 			for _, call := range c.Message.ToolCalls {
 				calls = append(calls, call.Function.Arguments)
@@ -528,7 +528,7 @@ func TestExactTokens(t *testing.T) {
 	p.text, p.seed = "Hi 😀", 5
 	want := p.tokens()
 	url := served(t, p, nil)
-	c := said1(t, p, url, `,"return_token_ids":true,"logprobs":true,"top_logprobs":1`)
+	c := choiceOf(t, url, `,"return_token_ids":true,"logprobs":true,"top_logprobs":1`)
 	if !slices.Equal(c.TokenIDs, want) || len(c.TokenLogprobs) != len(want) || c.TokenLogprobs[0] != -float32(want[0])/1024 || c.SampleLogprobs[0] != -0.5 {
 		t.Errorf("%+v, want the tokens %d", c.Sampled, want)
 	}
