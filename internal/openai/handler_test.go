@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -681,13 +682,14 @@ func TestGateIsFair(t *testing.T) {
 		t.Fatal(err)
 	}
 	order := make(chan string, 4)
+	var all sync.WaitGroup
 	for i, client := range []string{"a", "a", "a", "b"} {
-		go func() {
+		all.Go(func() {
 			if g.enter(ctx, client, 1) == nil {
 				order <- client
 				g.leave(1)
 			}
-		}()
+		})
 		for waits := 0; waits <= i; time.Sleep(time.Millisecond) {
 			g.mu.Lock()
 			waits = len(g.waiting["a"]) + len(g.waiting["b"])
@@ -695,6 +697,7 @@ func TestGateIsFair(t *testing.T) {
 		}
 	}
 	g.leave(1)
+	all.Wait()
 	var got string
 	for range 4 {
 		got += <-order
