@@ -1,8 +1,8 @@
 //go:build ignore
 
 // Command engine is our side of the comparisons in this folder: it reads
-// requests, a JSON object a line, and answers each with one. Times are seconds
-// of the work alone, without reading files.
+// requests, a JSON object a line, and answers each with one. Times are those of
+// the work alone, without reading files.
 package main
 
 import (
@@ -13,6 +13,8 @@ import (
 	"os"
 	"runtime/pprof"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"envace/engine"
 	"envace/engine/cpu"
@@ -30,7 +32,7 @@ type request struct {
 	Adapter string          `json:"adapter"` // open: the adapter to go on with
 	Threads int             `json:"threads"` // open
 	Loss    engine.Loss     `json:"loss"`    // step
-	Adam    engine.Adam     `json:"adam"`    // step; without a rate the gradient is gathered and dropped
+	Adam    engine.Adam     `json:"adam"`    // step; a rate of 0 moves no weight
 	Apart   bool            `json:"apart"`   // step: each row in a call of its own
 	Show    bool            `json:"show"`    // step: answer the log-probabilities too
 	Prompts [][]int         `json:"prompts"` // sample; logprobs: rows
@@ -44,6 +46,7 @@ type request struct {
 type answer struct {
 	Error    string      `json:"error,omitempty"`
 	Seconds  float64     `json:"seconds"`
+	CPU      float64     `json:"cpu"` // seconds of all threads
 	ISA      string      `json:"isa,omitempty"`
 	Params   int         `json:"params,omitempty"`
 	Trained  int         `json:"trained,omitempty"`
@@ -141,7 +144,7 @@ func (s *side) rows(path string) (answer, error) {
 
 // step is one forward and backward pass over the rows, and the optimiser's step.
 func (s *side) step(q request) (a answer, err error) {
-	ctx, start := context.Background(), time.Now()
+	ctx, watch := context.Background(), start()
 	calls := [][]engine.Datum{s.data}
 	if q.Apart {
 		calls = nil
@@ -160,7 +163,7 @@ func (s *side) step(q request) (a answer, err error) {
 		}
 	}
 	a.Norm, err = s.engine.OptimStep(ctx, q.Adam)
-	a.Seconds = time.Since(start).Seconds()
+	watch.stop(&a)
 	return a, err
 }
 
@@ -175,7 +178,7 @@ func (s *side) sample(q request) (a answer, err error) {
 		seqs []engine.Sequence
 		err  error
 	}
-	start, results := time.Now(), make([]chan result, len(q.Prompts))
+	watch, results := start(), make([]chan result, len(q.Prompts))
 	for i, prompt := range q.Prompts {
 		results[i] = make(chan result, 1)
 		go func() {
@@ -193,7 +196,7 @@ func (s *side) sample(q request) (a answer, err error) {
 			a.Tokens, a.Logprobs = append(a.Tokens, seq.Tokens), append(a.Logprobs, seq.Logprobs)
 		}
 	}
-	a.Seconds = time.Since(start).Seconds()
+	watch.stop(&a)
 	return a, nil
 }
 
@@ -203,10 +206,31 @@ func (s *side) logprobs(q request) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	start := time.Now()
+	watch := start()
 	a.Logprobs, err = sampler.Logprobs(ctx, q.Prompts)
-	a.Seconds = time.Since(start).Seconds()
+	watch.stop(&a)
 	return a, err
+}
+
+// watch knows when work began.
+type watch struct {
+	wall time.Time
+	cpu  float64
+}
+
+func start() watch { return watch{time.Now(), cpuSeconds()} }
+
+func (w watch) stop(a *answer) {
+	a.Seconds, a.CPU = time.Since(w.wall).Seconds(), cpuSeconds()-w.cpu
+}
+
+// cpuSeconds is what this process has used of all processors.
+func cpuSeconds() float64 {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
 // profile begins a CPU profile, or ends the one under way.

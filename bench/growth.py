@@ -1,7 +1,8 @@
 """How the cost of training grows, as one small SVG each: tokens of a row, episodes
 of a group, turns of an episode, threads, size of the model.
 
-Usage: growth.py FOLDER. Every point is the median of three steps: forward, backward
+Usage: growth.py FOLDER [CHART…], charts being tokens, group, turns, threads and
+model; without one, all. Every point is the median of three steps: forward, backward
 and the optimiser; broken lines are the same rows without shared prefixes.
 """
 
@@ -37,7 +38,7 @@ class Bench:
         self.ours = sides.Ours()
         self.open(SMALL)
 
-    def open(self, config, threads=os.cpu_count()):
+    def open(self, config, threads=1 if sides.CLOCK == "cpu" else os.cpu_count()):
         return self.ours.ask("open", config=config, threads=threads)
 
     def cost(self, rows, apart=False):
@@ -46,7 +47,7 @@ class Bench:
             f.writelines(json.dumps(d) + "\n" for d in rows)
             f.flush()
             self.ours.ask("rows", path=f.name)
-        times = [self.ours.ask("step", loss={"Objective": "cross_entropy"}, adam={}, apart=apart)["seconds"] for _ in range(4)]
+        times = [self.ours.time("step", loss={"Objective": "cross_entropy"}, adam={"Eps": 1e-8}, apart=apart)[1] for _ in range(4)]
         return statistics.median(times[1:])
 
     def both(self, xs, rows_of):
@@ -110,38 +111,51 @@ def svg(title, across, lines):
     return "\n".join(out + ["</svg>", ""])
 
 
-def main():
-    folder = sys.argv[1]
-    os.makedirs(folder, exist_ok=True)
-    print(f"growth: {sides.machine()}")
-    bench = Bench()
-
-    def draw_chart(name, title, across, lines):
-        with open(os.path.join(folder, name + ".svg"), "w") as f:
-            f.write(svg(title, across, lines))
-
-    print("tokens of a row")
-    points = []
-    for n in (1000, 2000, 4000, 6000, 8000):
-        points.append((n, bench.cost([datum(words(n + 1), n)])))
-        print(f"  {n}: {points[-1][1]:.3f} s", flush=True)
-    draw_chart("tokens", "One row, forward and backward", "tokens of the row (quickstart model)", [("", False, points)])
-    print("episodes of a group")
-    shared, apart = bench.both((1, 2, 4, 8, 16), group)
-    draw_chart("group", "A group's rows of 460 tokens, 400 shared", "episodes of the group", [("shared", False, shared), ("separate", True, apart)])
-    print("turns of an episode")
-    shared, apart = bench.both((1, 5, 10, 15, 20), turns)
-    draw_chart("turns", "The rows of an episode, 80 tokens a turn", "turns of the episode", [("one tree", False, shared), ("row by row", True, apart)])
-    print("threads")
+def threads_of(bench):
+    """Points by number of threads."""
     rows, points = [datum(words(401), 400) for _ in range(10)], []
     for t in range(1, os.cpu_count() + 1):
         bench.open(SMALL, t)
         points.append((t, bench.cost(rows)))
         print(f"  {t}: {points[-1][1]:.3f} s", flush=True)
-    draw_chart("threads", "Ten rows of 400 tokens", "threads (quickstart model)", [("", False, points)])
-    print("parameters, millions")
-    draw_chart("model", "A row of 256 tokens", "million parameters", [("", False, bench.sizes())])
-    bench.ours.close()
+    return points
+
+
+def tokens_of(bench):
+    """Points by length of a single row."""
+    points = []
+    for n in (1000, 2000, 4000, 6000, 8000):
+        points.append((n, bench.cost([datum(words(n + 1), n)])))
+        print(f"  {n}: {points[-1][1]:.3f} s", flush=True)
+    return points
+
+
+def two(names, both):
+    """A full line and a broken one."""
+    return [(names[0], False, both[0]), (names[1], True, both[1])]
+
+
+CHARTS = {  # title, what goes across, lines
+    "tokens": ("One row, one step", "tokens of the row", lambda b: [("", False, tokens_of(b))]),
+    "group": ("A group's rows of 460 tokens, 400 shared", "episodes of the group", lambda b: two(("shared", "separate"), b.both((1, 2, 4, 8, 16), group))),
+    "turns": ("The rows of an episode, 80 tokens a turn", "turns of the episode", lambda b: two(("one tree", "row by row"), b.both((1, 5, 10, 15, 20), turns))),
+    "threads": ("Ten rows of 400 tokens", "threads", lambda b: [("", False, threads_of(b))]),
+    "model": ("A row of 256 tokens", "million parameters", lambda b: [("", False, b.sizes())]),
+}
+
+
+def main():
+    folder, names = sys.argv[1], sys.argv[2:] or CHARTS
+    os.makedirs(folder, exist_ok=True)
+    print(f"growth: {sides.machine()}; {sides.CLOCK} seconds")
+    for name in names:
+        title, across, lines = CHARTS[name]
+        print(name)
+        bench = Bench()
+        chart = svg(f"{title} ({sides.CLOCK} seconds)", across, lines(bench))
+        with open(os.path.join(folder, name + ".svg"), "w") as f:
+            f.write(chart)
+        bench.ours.close()
 
 
 if __name__ == "__main__":

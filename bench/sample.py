@@ -88,7 +88,7 @@ def compare(o, ours, peer, streams, draw):
     prompts = [words(o.prompt) for _ in range(o.rounds)]
 
     def our_round(i):
-        return ours.ask("sample", prompts=[prompts[i]], count=streams, tokens=o.tokens, heat=1.0, seed=i)["seconds"]
+        return ours.time("sample", prompts=[prompts[i]], count=streams, tokens=o.tokens, heat=1.0, seed=i)[1]
 
     short = words(8)
     drawn = ours.ask("sample", prompts=[short], count=1, tokens=16, heat=1.0)  # also to warm up

@@ -90,9 +90,9 @@ def main():
     found = {"ours": [(shown["loss"], shown["norm"])], "peer": [trainer.step(list_)]}  # the first steps warm up
 
     def our_step(_):
-        a = ours.ask("step", loss=loss, adam=ADAM)
+        a, took = ours.time("step", loss=loss, adam=ADAM)
         found["ours"].append((a["loss"], a["norm"]))
-        return a["seconds"]
+        return took
 
     peer_step = sides.timed(lambda _: found["peer"].append(trainer.step(list_)))
     pairs = sides.alternate(our_step, peer_step, o.rounds, o.seconds)
