@@ -12,22 +12,12 @@ import (
 	"envace/engine"
 	"envace/engine/cpu"
 	"envace/internal/oracle"
-	"envace/internal/weights"
-	"envace/render"
 )
 
 // serveReal starts a server of a real model and returns its address.
 func serveReal(t *testing.T, path string) string {
 	t.Helper()
-	m, err := weights.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	c, err := render.Open(m, render.Config{MaxCalls: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := openChat(t, path)
 	e, err := cpu.Open(path, cpu.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -30,9 +30,12 @@ import (
 
 var baseFolder = filepath.Join("..", "..", "recipes", "base")
 
-func baseChat(t testing.TB) *render.Chat {
+func baseChat(t testing.TB) *render.Chat { return openChat(t, baseFolder) }
+
+// openChat is the chat format of the model at path.
+func openChat(t testing.TB, path string) *render.Chat {
 	t.Helper()
-	m, err := weights.Open(baseFolder)
+	m, err := weights.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
