@@ -20,16 +20,16 @@ var errForged = errors.New("the template makes a control token of message text: 
 //
 // A rendered text alone does not tell whose a marker is. So the template is run
 // a second time on messages in which every marker is broken by a letter that
-// occurs nowhere else, put behind each | (control tokens rarely lack it) or into
-// the marker. What is broken in that rendering came from a message. The letters
+// occurs nowhere else, put behind each | (control tokens rarely lack it) and behind
+// what the other markers begin with, because a template may cut text and join what
+// was apart. What is broken in that rendering came from a message. The letters
 // are then removed, and the text is encoded as it is rendered, except that the
 // forged markers are encoded as plain text. Messages without markers are
 // rendered once, and have the ids that transformers gives them.
 type guard struct {
 	tok    *token.Tokenizer
 	tokens []string // control tokens, longest first
-	pivots []string // their bars
-	whole  []string // control tokens without a bar
+	pivots []string // their bars, and the first letters of those without a bar
 	starts [256]bool
 }
 
@@ -47,33 +47,24 @@ func newGuard(tok *token.Tokenizer) guard {
 		for _, bar := range bars {
 			if strings.Contains(text, bar) {
 				barred = true
-				if !slices.Contains(g.pivots, bar) {
-					g.pivots = append(g.pivots, bar)
-				}
+				g.pivots = append(g.pivots, bar)
 			}
 		}
-		if !barred {
-			g.whole = append(g.whole, text)
+		if _, n := utf8.DecodeRuneInString(text); !barred {
+			g.pivots = append(g.pivots, text[:n])
 		}
 	}
+	slices.Sort(g.pivots)
+	g.pivots = slices.Compact(g.pivots)
 	slices.SortFunc(g.tokens, func(a, b string) int { return len(b) - len(a) })
 	return g
 }
 
-// broken returns s with mark wherever s could give rise to a control token, be
-// it together with what the template puts behind it.
+// broken returns s with mark wherever s could give rise to a control token, be it
+// together with what the template puts behind it.
 func (g *guard) broken(s, mark string) string {
-	for _, bar := range g.pivots {
-		s = strings.ReplaceAll(s, bar, bar+mark)
-	}
-	for _, w := range g.whole {
-		_, n := utf8.DecodeRuneInString(w)
-		s = strings.ReplaceAll(s, w, w[:n]+mark+w[n:])
-		for k := len(w) - 1; k > n; k-- {
-			if strings.HasSuffix(s, w[:k]) {
-				s = s[:len(s)-k+n] + mark + s[len(s)-k+n:]
-			}
-		}
+	for _, p := range g.pivots {
+		s = strings.ReplaceAll(s, p, p+mark)
 	}
 	return s
 }
