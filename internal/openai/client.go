@@ -40,7 +40,7 @@ type Client struct {
 	once    sync.Once
 	slots   chan struct{}
 	logging sync.Mutex
-	renamed atomic.Bool // the server wants max_completion_tokens
+	dialect atomic.Value // of the server, as far as it is known
 }
 
 // ParseTarget reads URL#MODEL. A URL without a path means /v1 of that server.
@@ -79,7 +79,7 @@ func (c *Client) Stream(ctx context.Context, msgs []chat.Message, tools []chat.F
 // converse sends a request, again if need be, and reads the answer.
 func (c *Client) converse(ctx context.Context, req ChatRequest, on func(content, thinking string)) (chat.Message, chat.Usage, error) {
 	var got answer
-	err := c.do(ctx, c.Base+"/chat/completions", func(name string) any { return renamed(req, name) }, func(resp *http.Response) (seen bool, err error) {
+	err := c.do(ctx, c.Base+"/chat/completions", func(d dialect) any { return d.body(req) }, func(resp *http.Response) (seen bool, err error) {
 		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		if kind == "text/event-stream" {
 			return got.readStream(resp.Body, on)
@@ -92,18 +92,10 @@ func (c *Client) converse(ctx context.Context, req ChatRequest, on func(content,
 	return got.message()
 }
 
-// renamed is req with its bound on tokens under the name that the server knows.
-func renamed(req ChatRequest, name string) ChatRequest {
-	if name == "max_completion_tokens" {
-		req.MaxTokens, req.MaxCompletionTokens = nil, req.MaxTokens
-	}
-	return req
-}
-
 // do posts a body until it is answered. read takes the answer in; once it has
 // shown something of it to somebody, a failure is final. told is what the log
 // keeps of the answer, and what it cost.
-func (c *Client) do(ctx context.Context, at string, body func(maxTokens string) any, read func(*http.Response) (seen bool, err error), told func() (any, chat.Usage)) error {
+func (c *Client) do(ctx context.Context, at string, body func(dialect) any, read func(*http.Response) (seen bool, err error), told func() (any, chat.Usage)) error {
 	leave, err := c.enter(ctx)
 	if err != nil {
 		return err
@@ -126,12 +118,9 @@ func (c *Client) do(ctx context.Context, at string, body func(maxTokens string) 
 }
 
 // try is one try.
-func (c *Client) try(ctx context.Context, at string, body func(maxTokens string) any, read func(*http.Response) (seen bool, err error), line *logLine) error {
-	name := "max_tokens"
-	if c.renamed.Load() {
-		name = "max_completion_tokens"
-	}
-	data, err := chat.Marshal(body(name))
+func (c *Client) try(ctx context.Context, at string, body func(dialect) any, read func(*http.Response) (seen bool, err error), line *logLine) error {
+	spoken, _ := c.dialect.Load().(dialect)
+	data, err := chat.Marshal(body(spoken))
 	if err != nil {
 		return err
 	}
@@ -142,7 +131,7 @@ func (c *Client) try(ctx context.Context, at string, body func(maxTokens string)
 	}
 	defer resp.Body.Close()
 	if line.Status = resp.StatusCode; resp.StatusCode != http.StatusOK {
-		return c.refusal(resp)
+		return c.refusal(resp, spoken)
 	}
 	seen, err := read(resp)
 	if seen && retry.IsLater(err) {
@@ -177,14 +166,16 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 	return retry.Send(client, req, patience)
 }
 
-// refusal is the error that an answer other than 200 means.
-func (c *Client) refusal(resp *http.Response) error {
+// refusal is the error that an answer other than 200 means, to a request in the
+// dialect spoken. Requests that are under way at once may all have to learn.
+func (c *Client) refusal(resp *http.Response, spoken dialect) error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	e := wireError(data)
 	err := &StatusError{Status: resp.StatusCode, Message: c.redact(e.Message), Type: e.Type, Code: deref(e.Code), Param: deref(e.Param)}
 	switch {
-	case err.wantsOtherName() && c.renamed.CompareAndSwap(false, true):
-		return retry.Later(err, time.Nanosecond)
+	case spoken.learn(err) != spoken:
+		c.dialect.Store(spoken.learn(err))
+		return retry.Later(err, 0)
 	case err.Code == "insufficient_quota":
 		return err
 	case retry.Passing(resp.StatusCode):
@@ -207,7 +198,7 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			return false, c.refusal(resp)
+			return false, c.refusal(resp, dialect{})
 		}
 		return false, json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&out)
 	})

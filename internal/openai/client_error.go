@@ -34,11 +34,6 @@ func (e *StatusError) Is(target error) bool {
 		e.Status == http.StatusBadRequest && (strings.Contains(e.Message, "maximum context length") || strings.Contains(e.Message, "exceed context window")))
 }
 
-// wantsOtherName tells servers whose newer models call max_tokens otherwise.
-func (e *StatusError) wantsOtherName() bool {
-	return e.Status == http.StatusBadRequest && e.Param == "max_tokens" && strings.Contains(e.Message, "max_completion_tokens")
-}
-
 // wireError reads an error however the server puts it: OpenAI's object, the object
 // without its wrapper, a text in its place, FastAPI's detail, or plain text.
 func wireError(data []byte) Error {

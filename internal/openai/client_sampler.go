@@ -159,7 +159,7 @@ func scores(got Completion, row []int) ([]float32, error) {
 // complete posts a request for completions.
 func (s Sampler) complete(ctx context.Context, req CompletionRequest) (Completion, error) {
 	var got Completion
-	err := s.Client.do(ctx, s.Client.Base+"/completions", func(string) any { return req }, func(resp *http.Response) (bool, error) {
+	err := s.Client.do(ctx, s.Client.Base+"/completions", func(dialect) any { return req }, func(resp *http.Response) (bool, error) {
 		const most = 256 << 20
 		got = Completion{}
 		data, err := io.ReadAll(io.LimitReader(resp.Body, most))

@@ -402,7 +402,7 @@ func TestClientRequest(t *testing.T) {
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"z\": 9007199254740993, \"a\":\"<\"}"}}]},` +
 		`{"role":"tool","content":"{\"ok\": true}","tool_call_id":"c1"},{"role":"assistant","content":"done"}],` +
 		`"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},` +
-		`{"type":"function","function":{"name":"g","parameters":{"type":"object","properties":{}}}}],` +
+		`{"type":"function","function":{"name":"g","parameters":{"type":"object","properties":{}}}}],"tool_choice":"auto",` +
 		`"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"},"strict":true}},` +
 		`"max_tokens":9,"temperature":0,"seed":4611686018427387908,"stop":["x"]}`
 	if string(got) != want {
@@ -413,10 +413,14 @@ func TestClientRequest(t *testing.T) {
 // Newer models of OpenAI know max_tokens by another name.
 func TestClientLearnsTheNameOfTheLimit(t *testing.T) {
 	var refused atomic.Int32
+	var both sync.WaitGroup // requests under way at once learn it each
+	both.Add(2)
 	c := peer(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), `"max_tokens"`) {
 			refused.Add(1)
+			both.Done()
+			both.Wait()
 			w.WriteHeader(400)
 			_, _ = io.WriteString(w, `{"error":{"message":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}`)
 			return
@@ -426,12 +430,16 @@ func TestClientLearnsTheNameOfTheLimit(t *testing.T) {
 		}
 		sends(whole, answered)(w, r)
 	})
-	for range 3 {
+	ask := func() {
 		if _, _, err := c.Complete(t.Context(), hi(), nil, chat.Options{MaxTokens: 4}); err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 	}
-	if refused.Load() != 1 {
+	var first sync.WaitGroup
+	first.Go(ask)
+	first.Go(ask)
+	first.Wait()
+	if ask(); refused.Load() != 2 {
 		t.Errorf("refused %d times", refused.Load())
 	}
 }

@@ -24,6 +24,9 @@ func (c *Client) request(msgs []chat.Message, tools []chat.Function, o chat.Opti
 		}
 		req.Tools = append(req.Tools, Tool{"function", Function{f.Name, f.Description, params, f.Strict}})
 	}
+	if len(tools) > 0 {
+		req.ToolChoice = &ToolChoice{Mode: "auto"} // some servers take no word for none
+	}
 	if o.MaxTokens > 0 {
 		req.MaxTokens = &o.MaxTokens
 	}
