@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,8 +97,7 @@ func serve(ctx context.Context, o serveOptions, out io.Writer) error {
 	}
 	requests, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	server := &http.Server{Handler: h, BaseContext: func(net.Listener) context.Context { return requests },
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	server := h.HTTP(requests)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	fmt.Fprintf(out, "serving at http://%s\n", listener.Addr())

@@ -34,7 +34,8 @@ type talk struct {
 
 func (h *Handler) chats(w http.ResponseWriter, r *http.Request) error {
 	began := time.Now()
-	data, err := readBody(w, r, h.o.MaxBody)
+	data, release, err := h.readBody(w, r)
+	defer release()
 	if err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func (a *chatAnswer) whole(r *http.Request, w http.ResponseWriter) error {
 
 // stream answers with events. The first of each answer says who speaks.
 func (a *chatAnswer) stream(r *http.Request, w http.ResponseWriter) error {
-	out := newStream(w)
+	out := newStream(w, a.h.o.Times.Unread)
 	spoken := make([]bool, a.t.n)
 	chunk := ChatChunk{ID: a.id, Object: "chat.completion.chunk", Created: a.created, Model: a.h.o.Name}
 	err := a.run(r, func(x news) error {

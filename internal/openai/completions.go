@@ -28,7 +28,8 @@ type completion struct {
 
 func (h *Handler) completions(w http.ResponseWriter, r *http.Request) error {
 	began := time.Now()
-	data, err := readBody(w, r, h.o.MaxBody)
+	data, release, err := h.readBody(w, r)
+	defer release()
 	if err != nil {
 		return err
 	}
@@ -264,7 +265,7 @@ func (c *completion) whole(ctx context.Context, w http.ResponseWriter) error {
 }
 
 func (c *completion) stream(ctx context.Context, w http.ResponseWriter) error {
-	out := newStream(w)
+	out := newStream(w, c.h.o.Times.Unread)
 	usage, err := c.run(ctx, func(x CompletionChoice) error { return out.send(c.body([]CompletionChoice{x})) })
 	if err != nil {
 		return err

@@ -7,37 +7,40 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
-const (
-	maxDepth = 100 // of brackets in a body
-	bodyTime = 60 * time.Second
-)
+const maxDepth = 100 // of brackets in a body
 
-// readBody reads a body of at most max bytes of JSON.
-func readBody(w http.ResponseWriter, r *http.Request, max int64) ([]byte, error) {
-	control := http.NewResponseController(w)
-	if control.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
-		defer control.SetReadDeadline(time.Time{}) //nolint:errcheck // it could be set just before
-	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, max))
+// readBody reads a body of JSON. The caller must call release once the request is
+// over, whatever came of it.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (data []byte, release func(), err error) {
+	l := &load{all: &h.held, most: bodies * h.o.MaxBody, body: http.MaxBytesReader(w, r.Body, h.o.MaxBody)}
+	data, err = io.ReadAll(l)
+	return data, l.release, checkBody(data, err)
+}
+
+func checkBody(data []byte, err error) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, newFault(http.StatusRequestEntityTooLarge, "invalid_request_error", "", "", fmt.Sprintf("the body has more than %d bytes", max))
+		return newFault(http.StatusRequestEntityTooLarge, "invalid_request_error", "", "", fmt.Sprintf("the body has more than %d bytes", large.Limit))
+	case errors.Is(err, errFull):
+		return newFault(http.StatusTooManyRequests, "rate_limit_error", "", codeBusy, err.Error()+": try again in a moment")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return newFault(http.StatusRequestTimeout, "invalid_request_error", "", "", "the body did not come in time")
 	case err != nil:
-		return nil, refuse("", "the body could not be read: %v", err)
+		return refuse("", "the body could not be read: %v", err)
 	case !utf8.Valid(data):
-		return nil, refuse("", "the body is not UTF-8")
+		return refuse("", "the body is not UTF-8")
 	case tooDeep(data):
-		return nil, refuse("", "the body is nested deeper than %d levels", maxDepth)
+		return refuse("", "the body is nested deeper than %d levels", maxDepth)
 	}
-	return data, nil
+	return nil
 }
 
 func tooDeep(data []byte) bool {

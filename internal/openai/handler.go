@@ -33,6 +33,8 @@ type Server struct {
 	Slots     int            // answers under way at once; 0 means 32
 	Queue     int            // requests that may wait beside them; 0 means 256, below 0 none
 	MaxBody   int64          // bytes of a request; 0 means 8 MiB
+	Conns     int            // connections at once; 0 means 1024 beside slots and queue
+	Times     Times          // how long a client may keep the server waiting
 }
 
 // Handler serves a model by OpenAI's protocol, and a page to chat with it.
@@ -42,6 +44,8 @@ type Handler struct {
 	sampler  engine.Streamer
 	mux      *http.ServeMux
 	gate     *gate
+	crowd    crowd
+	held     atomic.Int64 // bytes of bodies
 	metrics  metrics
 	created  time.Time
 	draining atomic.Bool
@@ -63,7 +67,12 @@ func NewHandler(s Server) (*Handler, error) {
 	if s.MaxBody == 0 {
 		s.MaxBody = 8 << 20
 	}
+	if s.Conns == 0 {
+		s.Conns = 1024 + s.Slots + max(s.Queue, 0)
+	}
+	s.Times = s.Times.whole()
 	h := &Handler{o: s, chat: s.Chat, sampler: streamer, mux: http.NewServeMux(), gate: newGate(s.Slots, max(s.Queue, 0)), created: time.Now()}
+	h.crowd = crowd{max: s.Conns, conns: map[net.Conn]*guest{}}
 	h.tokens = sync.OnceValue(h.vocabulary)
 	h.routes()
 	return h, nil
@@ -98,7 +107,7 @@ func (h *Handler) handle(pattern string, serve func(http.ResponseWriter, *http.R
 	}
 	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		over := h.metrics.begin(path)
-		out := &writer{ResponseWriter: w}
+		out := &writer{ResponseWriter: w, unread: h.o.Times.Unread}
 		defer func() { over(out.status) }()
 		defer func() {
 			if x := recover(); x != nil {
@@ -119,6 +128,7 @@ func (h *Handler) handle(pattern string, serve func(http.ResponseWriter, *http.R
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	h.hurry(w, r)
 	h.mux.ServeHTTP(w, r)
 }
 
@@ -175,7 +185,7 @@ func (h *Handler) report(w http.ResponseWriter, _ *http.Request) error {
 		waiting += len(list)
 	}
 	h.gate.mu.Unlock()
-	h.metrics.write(w, slots, waiting)
+	h.metrics.write(w, slots, waiting, h.crowd.size())
 	return nil
 }
 
@@ -217,29 +227,43 @@ func (h *Handler) enter(r *http.Request, n int) (leave func(), err error) {
 	if err != nil {
 		client = r.RemoteAddr
 	}
+	done := h.crowd.serve(r.Context())
 	if err := h.gate.enter(r.Context(), client+" "+r.Header.Get("Authorization"), n); err != nil {
+		done()
 		return nil, err
 	}
-	return func() { h.gate.leave(n) }, nil
+	return func() { h.gate.leave(n); done() }, nil
 }
 
-// writer notes what has been answered.
+// writer notes what has been answered. From the first byte on, the client has a
+// bounded time to read.
 type writer struct {
 	http.ResponseWriter
+	unread time.Duration
 	status int
+}
+
+func (w *writer) begin(status int) {
+	if w.status == 0 {
+		w.status = status
+		w.due()
+	}
+}
+
+// due gives the client time anew.
+func (w *writer) due() {
+	http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.unread)) //nolint:errcheck // where there are none, none are needed
 }
 
 // WriteHeader notes the status.
 func (w *writer) WriteHeader(status int) {
-	w.status = status
+	w.begin(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write writes a part of the body.
 func (w *writer) Write(data []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.begin(http.StatusOK)
 	return w.ResponseWriter.Write(data)
 }
 
@@ -252,6 +276,7 @@ func (w *writer) fail(err error) {
 	f := asFault(err)
 	data, _ := chat.Marshal(ErrorResponse{f.body}) // strings alone cannot fail
 	if w.status != 0 {
+		w.due()
 		fmt.Fprintf(w, "data: %s\n\n", data)
 		return
 	}
@@ -281,19 +306,20 @@ func newID(prefix string) string {
 	return prefix + hex.EncodeToString(b[:])
 }
 
-// stream writes events. A client that reads too slowly is given up after a while.
+// stream writes events. A client that keeps it waiting for too long in all is given
+// up: however slowly it reads, its slot is not held for much longer than the answer
+// takes to be sampled.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
+	left    time.Duration // to wait for the client
 	begun   bool
 }
 
-const writeTime = 30 * time.Second
-
 var errSlow = errors.New("the client does not read")
 
-func newStream(w http.ResponseWriter) *stream {
-	return &stream{w: w, control: http.NewResponseController(w)}
+func newStream(w http.ResponseWriter, unread time.Duration) *stream {
+	return &stream{w: w, control: http.NewResponseController(w), left: unread}
 }
 
 // send writes one event.
@@ -311,7 +337,9 @@ func (s *stream) line(data string) error {
 		s.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		s.w.Header().Set("Cache-Control", "no-store")
 	}
-	s.control.SetWriteDeadline(time.Now().Add(writeTime)) //nolint:errcheck // where there are none, none are needed
+	began := time.Now()
+	defer func() { s.left -= time.Since(began) }()
+	s.control.SetWriteDeadline(began.Add(s.left)) //nolint:errcheck // where there are none, none are needed
 	if _, err := fmt.Fprintf(s.w, "data: %s\n\n", data); err != nil {
 		return fmt.Errorf("%w: %w", errSlow, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -78,7 +79,7 @@ func (m *metrics) firstToken(after time.Duration) {
 }
 
 // write writes all in Prometheus' text form.
-func (m *metrics) write(w io.Writer, slots, waiting int) {
+func (m *metrics) write(w io.Writer, slots, waiting, conns int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	fmt.Fprintf(w, "# HELP envace_requests_total Requests that are over.\n# TYPE envace_requests_total counter\n")
@@ -92,6 +93,8 @@ func (m *metrics) write(w io.Writer, slots, waiting int) {
 		{"envace_requests_active", "gauge", "Requests under way.", m.active},
 		{"envace_requests_waiting", "gauge", "Requests that wait for a slot.", waiting},
 		{"envace_slots_free", "gauge", "Answers that could be begun at once.", slots},
+		{"envace_connections", "gauge", "Connections that are open.", conns},
+		{"envace_goroutines", "gauge", "Goroutines of the process.", runtime.NumGoroutine()},
 		{"envace_prompt_tokens_total", "counter", "Tokens of prompts.", m.prompt},
 		{"envace_completion_tokens_total", "counter", "Tokens sampled.", m.completion},
 	} {
