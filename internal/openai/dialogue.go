@@ -24,6 +24,9 @@ func readMessages(list []json.RawMessage) ([]chat.Message, error) {
 		if err := decodeStrict(raw, &w, messageWithoutEffect, path); err != nil {
 			return nil, err
 		}
+		if err := checkParts(raw, path); err != nil {
+			return nil, err
+		}
 		m, err := w.message(path)
 		if err != nil {
 			return nil, err
@@ -35,6 +38,9 @@ func readMessages(list []json.RawMessage) ([]chat.Message, error) {
 			at := slices.IndexFunc(open, func(c chat.Call) bool { return c.ID == m.CallID })
 			if at < 0 {
 				return nil, refuse(path+"tool_call_id", "messages[%d] answers the call %q, which the assistant's message before it does not make or which has been answered", i, m.CallID)
+			}
+			if m.Name != "" && m.Name != open[at].Name {
+				return nil, refuse(path+"name", "messages[%d] has the name %q, and answers a call of %q", i, m.Name, open[at].Name)
 			}
 			m.Name = open[at].Name
 			open = slices.Delete(open, at, at+1)
@@ -48,6 +54,26 @@ func readMessages(list []json.RawMessage) ([]chat.Message, error) {
 		return nil, refuse("messages", "the last message makes calls that nothing answers (tool_call_id %q)", open[0].ID)
 	}
 	return msgs, nil
+}
+
+// checkParts refuses what a part of a message's content says beside its text.
+// [Content] overlooks it, as it should in the answers of other servers.
+func checkParts(message json.RawMessage, path string) error {
+	var m struct{ Content json.RawMessage }
+	var parts []json.RawMessage
+	if json.Unmarshal(message, &m) != nil || json.Unmarshal(m.Content, &parts) != nil {
+		return nil // a string
+	}
+	for i, part := range parts {
+		var text struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}
+		if err := decodeStrict(part, &text, nil, fmt.Sprintf("%scontent[%d].", path, i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // message turns w into our form.

@@ -329,7 +329,7 @@ func checkStream(t *testing.T, url, text, extra string) {
 			got[i].Logprobs = &ChatLogprobs{Content: []TokenLogprob{}}
 		}
 	}
-	if !reflect.DeepEqual(got, whole.Choices) || !reflect.DeepEqual(usage, whole.Usage) {
+	if !reflect.DeepEqual(got, []ChatChoice(whole.Choices)) || !reflect.DeepEqual(usage, whole.Usage) {
 		g, _ := json.Marshal(got)
 		w, _ := json.Marshal(whole.Choices)
 		t.Errorf("%q, %s\nstream %s %+v\n whole %s %+v", text, extra, g, usage, w, whole.Usage)
@@ -594,7 +594,7 @@ func TestCompletions(t *testing.T) {
 			all.Logprobs, all.Sampled = all.Logprobs.join(x.Logprobs), all.Sampled.with(x.Sampled)
 			all.PromptTokenIDs = append(all.PromptTokenIDs, x.PromptTokenIDs...)
 		}
-		if !reflect.DeepEqual(got, want.Choices) {
+		if !reflect.DeepEqual(got, []CompletionChoice(want.Choices)) {
 			t.Errorf("%s\nstream %s\n whole %s", extra, asJSON(got), asJSON(want.Choices))
 		}
 	}

@@ -7,16 +7,31 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"envace/chat"
 )
+
+// List is a slice that is [] in JSON where it is empty, never null: clients go
+// through such lists without asking.
+type List[T any] []T
+
+// MarshalJSON writes the list.
+func (l List[T]) MarshalJSON() ([]byte, error) {
+	if l == nil {
+		return []byte("[]"), nil
+	}
+	return chat.Marshal([]T(l))
+}
 
 // ChatRequest is the body of POST /v1/chat/completions. Nil and zero fields are
 // left out; pointers tell zero from absent.
 type ChatRequest struct {
-	Model    string    `json:"model"`
-	Messages []Message `json:"messages"`
+	Model    string        `json:"model"`
+	Messages List[Message] `json:"messages"`
 
 	Tools             []Tool      `json:"tools,omitempty"`
 	ToolChoice        *ToolChoice `json:"tool_choice,omitempty"`
@@ -171,7 +186,9 @@ func (c *ToolChoice) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("tool_choice is %q: want none, auto, required or an object that names a function", c.Mode)
 	}
 	var w wireChoice
-	if err := json.Unmarshal(data, &w); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&w); err != nil {
 		return fmt.Errorf("tool_choice: %w", err)
 	}
 	if w.Type != "function" || w.Function.Name == "" {
@@ -209,13 +226,13 @@ func (s *Stop) UnmarshalJSON(data []byte) error {
 
 // ChatResponse is the answer to a ChatRequest without stream.
 type ChatResponse struct {
-	ID             string       `json:"id"`
-	Object         string       `json:"object"` // "chat.completion"
-	Created        int64        `json:"created"`
-	Model          string       `json:"model"`
-	Choices        []ChatChoice `json:"choices"`
-	Usage          *Usage       `json:"usage,omitempty"`
-	PromptTokenIDs []int        `json:"prompt_token_ids,omitempty"` // extension
+	ID             string           `json:"id"`
+	Object         string           `json:"object"` // "chat.completion"
+	Created        int64            `json:"created"`
+	Model          string           `json:"model"`
+	Choices        List[ChatChoice] `json:"choices"`
+	Usage          *Usage           `json:"usage,omitempty"`
+	PromptTokenIDs []int            `json:"prompt_token_ids,omitempty"` // extension
 }
 
 // ChatChoice is one of n answers.
@@ -239,35 +256,35 @@ type Sampled struct {
 // ChatLogprobs are the log-probabilities of the tokens of an answer, thinking and
 // calls included, without the token that ended it.
 type ChatLogprobs struct {
-	Content []TokenLogprob `json:"content"`
+	Content List[TokenLogprob] `json:"content"`
 }
 
 // TokenLogprob is one token and what else could have stood in its place.
 type TokenLogprob struct {
 	Alternative
-	Top []Alternative `json:"top_logprobs"` // the likeliest first
+	Top List[Alternative] `json:"top_logprobs"` // the likeliest first
 }
 
 // Alternative is a token and its log-probability. Bytes are those it stands for,
 // maybe a part of a character.
 type Alternative struct {
-	Token   string  `json:"token"`
-	Logprob float32 `json:"logprob"`
-	Bytes   []int   `json:"bytes"`
+	Token   string    `json:"token"`
+	Logprob float32   `json:"logprob"`
+	Bytes   List[int] `json:"bytes"`
 }
 
 // ChatChunk is one event of a stream of chat. The first of a choice has the role,
 // the last one its finish_reason. A chunk with Error ends the stream, and nothing
 // of the answer may be trusted.
 type ChatChunk struct {
-	ID             string        `json:"id"`
-	Object         string        `json:"object"` // "chat.completion.chunk"
-	Created        int64         `json:"created"`
-	Model          string        `json:"model"`
-	Choices        []ChunkChoice `json:"choices"`
-	Usage          *Usage        `json:"usage,omitempty"`
-	PromptTokenIDs []int         `json:"prompt_token_ids,omitempty"` // extension: in the first chunk
-	Error          *Error        `json:"error,omitempty"`
+	ID             string            `json:"id"`
+	Object         string            `json:"object"` // "chat.completion.chunk"
+	Created        int64             `json:"created"`
+	Model          string            `json:"model"`
+	Choices        List[ChunkChoice] `json:"choices"`
+	Usage          *Usage            `json:"usage,omitempty"`
+	PromptTokenIDs []int             `json:"prompt_token_ids,omitempty"` // extension: in the first chunk
+	Error          *Error            `json:"error,omitempty"`
 }
 
 // ChunkChoice is what is new of one choice.
@@ -351,13 +368,13 @@ func (p *Prompt) UnmarshalJSON(data []byte) error {
 
 // Completion is the answer to a CompletionRequest, and one event of its stream.
 type Completion struct {
-	ID      string             `json:"id"`
-	Object  string             `json:"object"` // "text_completion"
-	Created int64              `json:"created"`
-	Model   string             `json:"model"`
-	Choices []CompletionChoice `json:"choices"`
-	Usage   *Usage             `json:"usage,omitempty"`
-	Error   *Error             `json:"error,omitempty"` // streams only: see ChatChunk
+	ID      string                 `json:"id"`
+	Object  string                 `json:"object"` // "text_completion"
+	Created int64                  `json:"created"`
+	Model   string                 `json:"model"`
+	Choices List[CompletionChoice] `json:"choices"`
+	Usage   *Usage                 `json:"usage,omitempty"`
+	Error   *Error                 `json:"error,omitempty"` // streams only: see ChatChunk
 }
 
 // CompletionChoice is one answer; with several prompts, choice i of prompt p has
@@ -375,10 +392,10 @@ type CompletionChoice struct {
 // prompt with Echo. What precedes the first token of a prompt has no
 // log-probability: null.
 type TextLogprobs struct {
-	Tokens        []string             `json:"tokens"`
-	TokenLogprobs []*float32           `json:"token_logprobs"`
-	TopLogprobs   []map[string]float32 `json:"top_logprobs"`
-	TextOffset    []int                `json:"text_offset"` // in characters
+	Tokens        List[string]             `json:"tokens"`
+	TokenLogprobs List[*float32]           `json:"token_logprobs"`
+	TopLogprobs   List[map[string]float32] `json:"top_logprobs"`
+	TextOffset    List[int]                `json:"text_offset"` // in characters
 }
 
 // Usage counts tokens. Sampled ones count whole, with the token that ended the
@@ -391,8 +408,8 @@ type Usage struct {
 
 // Models is the answer to GET /v1/models.
 type Models struct {
-	Object string  `json:"object"` // "list"
-	Data   []Model `json:"data"`
+	Object string      `json:"object"` // "list"
+	Data   List[Model] `json:"data"`
 }
 
 // Model is one entry of Models.
