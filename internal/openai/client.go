@@ -79,6 +79,7 @@ func (c *Client) Stream(ctx context.Context, msgs []chat.Message, tools []chat.F
 // converse sends a request, again if need be, and reads the answer.
 func (c *Client) converse(ctx context.Context, req ChatRequest, on func(content, thinking string)) (chat.Message, chat.Usage, error) {
 	var got answer
+	own := nameTools(&req)
 	err := c.do(ctx, c.Base+"/chat/completions", func(d dialect) any { return d.body(req) }, func(resp *http.Response) (seen bool, err error) {
 		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		if kind == "text/event-stream" {
@@ -89,7 +90,13 @@ func (c *Client) converse(ctx context.Context, req ChatRequest, on func(content,
 	if err != nil {
 		return chat.Message{}, got.usage, fmt.Errorf("model %s at %s: %w", c.Model, c.host(), err)
 	}
-	return got.message()
+	m, usage, err := got.message()
+	for i, call := range m.Calls {
+		if name, ok := own[call.Name]; ok {
+			m.Calls[i].Name = name
+		}
+	}
+	return m, usage, err
 }
 
 // do posts a body until it is answered. read takes the answer in; once it has

@@ -17,7 +17,7 @@ const maxEvent = 16 << 20
 // events calls on with the data of each event of a text/event-stream, until it
 // returns false or an error.
 func events(r io.Reader, on func(data []byte) (more bool, err error)) error {
-	s := bufio.NewScanner(r)
+	s := bufio.NewScanner(&bounded{r, maxAnswer})
 	s.Buffer(make([]byte, 64<<10), maxEvent)
 	var data []byte
 	has := false
@@ -44,10 +44,12 @@ func events(r io.Reader, on func(data []byte) (more bool, err error)) error {
 			data, has = append(data, bytes.TrimPrefix(rest, []byte(" "))...), true
 		}
 	}
-	if err := s.Err(); err != nil {
-		if errors.Is(err, bufio.ErrTooLong) {
-			return fmt.Errorf("an event of the stream has more than %d bytes", maxEvent)
-		}
+	switch err := s.Err(); {
+	case errors.Is(err, errLong):
+		return err
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("an event of the stream has more than %d bytes", maxEvent)
+	case err != nil:
 		return retry.Later(fmt.Errorf("the stream was cut off: %w", err), 0)
 	}
 	_, err := flush() // some servers end without the blank line

@@ -142,16 +142,35 @@ type call struct {
 	arguments []byte
 }
 
+// maxAnswer bounds the bytes of one answer, be it whole or a stream.
+const maxAnswer = 64 << 20
+
+var errLong = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+
+// bounded reads at most left bytes, and then fails with errLong.
+type bounded struct {
+	io.Reader
+	left int
+}
+
+// Read reads some bytes.
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, errLong
+	}
+	return n, err
+}
+
 // readWhole reads an answer that is not a stream.
 func (a *answer) readWhole(r io.Reader) error {
-	const most = 64 << 20
 	*a = answer{}
-	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	data, err := io.ReadAll(&bounded{r, maxAnswer})
+	if errors.Is(err, errLong) {
+		return err
+	}
 	if err != nil {
 		return retry.Later(fmt.Errorf("the answer was cut off after %d bytes: %w", len(data), err), 0)
-	}
-	if len(data) > most {
-		return fmt.Errorf("the answer has more than %d bytes", most)
 	}
 	var body saidBody
 	if err := json.Unmarshal(data, &body); err != nil {
