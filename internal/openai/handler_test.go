@@ -392,7 +392,7 @@ func TestChats(t *testing.T) {
 	}
 }
 
-// A stop text is found wherever the text is cut, and nothing of it is sent.
+// A stop text is found wherever the text is cut, and nothing of it is sent (R-011).
 func TestStopper(t *testing.T) {
 	for _, tt := range []struct {
 		text  string
@@ -452,7 +452,7 @@ func TestRefusals(t *testing.T) {
 		{"two values", "chat/completions", ask("") + "x", 400, "", "not JSON"},
 		{"not UTF-8", "chat/completions", "{\"model\":\"\xff\"}", 400, "", "UTF-8"},
 		{"deep", "chat/completions", strings.Repeat("[", 100000), 400, "", "nested"},
-		{"large", "chat/completions", `{"model":"` + strings.Repeat("x", 2<<20), 413, "", "bytes"},
+		{"R-095 large", "chat/completions", `{"model":"` + strings.Repeat("x", 2<<20), 413, "", "bytes"},
 		{"unknown field", "chat/completions", ask(`,"sede":1`), 400, "sede", "sede is not supported"},
 		{"field of ours in other case", "chat/completions", `{"Model":"m"}`, 400, "Model", "not supported"},
 		{"unsupported", "chat/completions", ask(`,"reasoning_effort":"low"`), 400, "reasoning_effort", "not supported"},
