@@ -16,7 +16,7 @@ func (h *Handler) page() {
 				http.Error(w, "without a key only localhost is served", http.StatusForbidden)
 				return
 			}
-			w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+			w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 			w.Header().Set("Referrer-Policy", "no-referrer")
 			http.ServeFileFS(w, r, pageFiles, file)
 		})

@@ -5,6 +5,7 @@ let messages = [];
 let open = []; // calls that have no result yet
 let model = "";
 let busy = null; // of the answer under way
+let before = null; // what was so before the last message was sent
 
 function entry(kind, who, text) {
   const p = document.createElement("p");
@@ -15,8 +16,15 @@ function entry(kind, who, text) {
   body.textContent = text;
   p.append(label, body);
   $("log").append(p);
-  p.scrollIntoView({ block: "end" });
+  scrollTo(0, document.documentElement.scrollHeight);
   return body;
+}
+
+// grow adds text, and keeps the end in sight for whoever is there.
+function grow(body, text) {
+  const root = document.documentElement, follow = scrollY + innerHeight > root.scrollHeight - 50;
+  body.textContent += text;
+  if (follow) scrollTo(0, root.scrollHeight);
 }
 
 function headers() {
@@ -34,16 +42,40 @@ async function refusal(response) {
 }
 
 async function findModel() {
-  const response = await fetch("v1/models", { headers: headers() });
-  if (!response.ok) throw new Error(await refusal(response));
+  const response = await reach("v1/models", { headers: headers() });
   model = (await response.json()).data[0].id;
   $("model").textContent = model;
+}
+
+// reach fetches, and says what it means when that does not work.
+async function reach(path, options) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("the server cannot be reached: does it still run?");
+  }
+  if (!response.ok) throw new Error(await refusal(response));
+  return response;
+}
+
+function tools() {
+  try {
+    return JSON.parse($("tools").value);
+  } catch (error) {
+    throw new Error("the tools in the settings are not JSON: " + error.message);
+  }
 }
 
 function request() {
   const body = { model, messages, stream: true, temperature: Number($("temperature").value), max_tokens: Number($("most").value) };
   if ($("system").value) body.messages = [{ role: "system", content: $("system").value }, ...messages];
-  if ($("tools").value.trim()) body.tools = JSON.parse($("tools").value);
+  if ($("tools").value.trim()) {
+    body.tools = tools();
+    // Once a tool has answered, the model may speak: it would call for ever.
+    body.tool_choice = messages.at(-1).role === "user" || $("choice").value === "none" ? $("choice").value : "auto";
+  }
   return body;
 }
 
@@ -51,8 +83,11 @@ async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let held = "";
   for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
+    const { value, done } = await reader.read().catch((error) => {
+      if (error.name === "AbortError") throw error;
+      return { done: true };
+    });
+    if (done) throw new Error("the answer was cut off: the connection to the server broke");
     held += value;
     const parts = held.split("\n\n");
     held = parts.pop();
@@ -72,7 +107,7 @@ class Shown {
   }
   more(kind, who, text) {
     this.spans[kind] ??= entry(kind, who, "");
-    this.spans[kind].textContent += text;
+    grow(this.spans[kind], text);
   }
   add(delta) {
     if (delta.reasoning_content) {
@@ -95,11 +130,10 @@ async function answer() {
   $("send").hidden = true;
   $("stop").hidden = false;
   const shown = new Shown();
-  let finish = "stopped";
+  let finish = "stopped", failed = false;
   try {
     if (!model) await findModel();
-    const response = await fetch("v1/chat/completions", { method: "POST", headers: headers(), body: JSON.stringify(request()), signal: busy.signal });
-    if (!response.ok) throw new Error(await refusal(response));
+    const response = await reach("v1/chat/completions", { method: "POST", headers: headers(), body: JSON.stringify(request()), signal: busy.signal });
     for await (const event of events(response)) {
       if (event.error) throw new Error(event.error.message);
       for (const choice of event.choices) {
@@ -110,18 +144,26 @@ async function answer() {
   } catch (error) {
     if (error.name !== "AbortError") {
       entry("error", "error", error.message);
-      shown.message.tool_calls = [];
+      failed = true;
     }
   }
-  if (finish !== "tool_calls") shown.message.tool_calls = [];
+  if (failed || finish !== "tool_calls") shown.message.tool_calls = [];
   open = [...shown.message.tool_calls];
   if (!open.length) delete shown.message.tool_calls;
-  if (shown.message.content || open.length) messages.push(shown.message);
+  if (failed) takeBack();
+  else if (shown.message.content || open.length) messages.push(shown.message);
   if (finish === "length") entry("error", "cut", "the answer came to its limit of tokens");
   busy = null;
   $("send").hidden = false;
   $("stop").hidden = true;
   ask();
+}
+
+// takeBack undoes the last message, so that it can be mended and sent again.
+function takeBack() {
+  messages = before.messages;
+  open = before.open;
+  if (!$("said").value) $("said").value = before.text;
 }
 
 function ask() {
@@ -134,6 +176,7 @@ $("form").addEventListener("submit", (event) => {
   if (busy) return;
   const text = $("said").value;
   $("said").value = "";
+  before = { messages: [...messages], open: [...open], text };
   if (open.length) {
     const call = open.shift();
     messages.push({ role: "tool", tool_call_id: call.id, content: text });
