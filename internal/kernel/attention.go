@@ -158,6 +158,13 @@ func (b *Block) AttendBack(dq, dk, dv, do, o Rows, lse []float32, q Rows, h Head
 }
 
 func fill(x []float32, v float32) {
+	var many [16]float32
+	for i := range many {
+		many[i] = v
+	}
+	for ; len(x) >= len(many); x = x[len(many):] {
+		*(*[16]float32)(x) = many
+	}
 	for i := range x {
 		x[i] = v
 	}

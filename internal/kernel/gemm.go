@@ -27,14 +27,14 @@ func (a Mat) check(name string, r, c int) {
 // N nor on the number of threads: a token computed alone equals the same token
 // computed in a batch. c must not overlap a or b.
 //
-// b is laid out on each call, unless it is row-major and M is small. A b that
+// b is laid out on each call, unless it is row-major and M or K is small. A b that
 // several products share is better packed once.
 func (p *Pool) Gemm(c []float32, ldc int, a, b Mat, m, n, k int, add bool) {
 	if !begin(c, ldc, a, m, n, k, add) {
 		return
 	}
 	b.check("b", k, n)
-	if b.Col == 1 && m <= p.set().rows() {
+	if b.Col == 1 && (m <= p.set().rows() || k <= directK) {
 		p.gemmDirect(c, ldc, a, b, m, n, k, add)
 		return
 	}

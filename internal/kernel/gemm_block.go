@@ -11,13 +11,17 @@ const (
 	taskRows   = 168 // a multiple of the rows of every tile
 	taskPanels = 16
 	blockK     = 384
-	// With fewer multiply-adds than this a product runs on the caller alone.
+	// With fewer multiply-adds than this a product runs on the caller alone; few
+	// rows count as more, for they wait for b.
 	aloneWork = 1 << 20
+	fewRows   = 8
 	// A task should have at least this many.
 	taskWork = 1 << 17
 	// Rows or columns of a that are further apart are first copied together: such
 	// strides, powers of two above all, make the caches forget them.
 	farApart = 512
+	// A row-major b of no more rows than this is read where it lies.
+	directK = 256
 	// Numbers of b that Gemm lays out at once.
 	scratchNumbers = 1 << 22
 )
@@ -79,7 +83,7 @@ func (p *Pool) product(c []float32, ldc int, a Mat, b panels, m, n, k int, add b
 	g.isa, g.c, g.ldc, g.a, g.b = p.set(), c, ldc, a, b
 	g.m, g.n, g.k, g.add = m, n, k, add
 	threads := p.Threads()
-	if m*n*k < aloneWork {
+	if max(m, fewRows)*n*k < aloneWork {
 		threads, p = 1, nil
 	}
 	p.Run(g.split(threads), g.do)

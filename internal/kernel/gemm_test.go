@@ -12,7 +12,11 @@ import (
 )
 
 // on is the pool with another instruction set.
-func (p *Pool) on(s ISA) *Pool { return &Pool{p.threads, s} }
+func (p *Pool) on(isa ISA) *Pool {
+	q := NewPool(p.Threads())
+	q.isa = isa
+	return q
+}
 
 func numbers(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n)

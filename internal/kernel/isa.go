@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 )
 
 // ISA is an instruction set that the kernels have a version for. The zero ISA
@@ -35,8 +34,8 @@ func (s ISA) String() string {
 // Select returns the instruction set that the kernels run on: the one that the
 // environment variable ENVACE_CPU names (generic, avx2 or avx512), else the best
 // that this processor has. It is an error to name an unknown set or one that the
-// processor lacks. Kernels look once, at their first call, and panic with that
-// error: a program should call Select at its start and report it.
+// processor lacks. Kernels go by what the environment was when the program began,
+// and panic with that error: a program should call Select at its start and report it.
 func Select() (ISA, error) {
 	return choose(os.Getenv("ENVACE_CPU"), available())
 }
@@ -56,10 +55,12 @@ func choose(name string, have []ISA) (ISA, error) {
 		name, strings.Join(names, ", "))
 }
 
-var selected = sync.OnceValue(func() ISA {
-	s, err := Select()
-	if err != nil {
-		panic(err)
+var start, errStart = Select()
+
+// selected is the instruction set that the program began with.
+func selected() ISA {
+	if errStart != nil {
+		panic(errStart)
 	}
-	return s
-})
+	return start
+}

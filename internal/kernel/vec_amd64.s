@@ -1337,7 +1337,7 @@ TEXT ·expSum256(SB), NOSPLIT, $0-40
 	XORQ         DX, DX
 
 loop:
-	CMPQ         AX, $0x00000010
+	CMPQ         AX, $0x00000020
 	JL           tail
 	VMOVUPS      (CX)(DX*4), Y5
 	VSUBPS       Y0, Y5, Y5
@@ -1407,8 +1407,76 @@ loop:
 	VADDPD       Y5, Y3, Y3
 	VADDPD       Y6, Y4, Y4
 	VMOVUPS      Y7, 32(CX)(DX*4)
-	ADDQ         $0x00000010, DX
-	SUBQ         $0x00000010, AX
+	VMOVUPS      64(CX)(DX*4), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMOVUPS      high<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMOVUPS      low<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMOVUPS      log2e<>+0(SB), Y6
+	VFMADD213PS  round<>+0(SB), Y5, Y6
+	VSUBPS       round<>+0(SB), Y6, Y7
+	VFMADD231PS  minusLn2High<>+0(SB), Y7, Y5
+	VFMADD231PS  minusLn2Low<>+0(SB), Y7, Y5
+	VMOVUPS      q4<>+0(SB), Y7
+	VFMADD213PS  q3<>+0(SB), Y5, Y7
+	VFMADD213PS  q2<>+0(SB), Y5, Y7
+	VFMADD213PS  q1<>+0(SB), Y5, Y7
+	VFMADD213PS  q0<>+0(SB), Y5, Y7
+	VMULPS       Y5, Y5, Y8
+	VFMADD213PS  Y5, Y8, Y7
+	VADDPS       one<>+0(SB), Y7, Y7
+	VPSUBD       round<>+0(SB), Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPADDD       bias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPADDD       bias<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X6
+	VCVTPS2PD    X7, Y5
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VMOVUPS      Y7, 64(CX)(DX*4)
+	VMOVUPS      96(CX)(DX*4), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMOVUPS      high<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMOVUPS      low<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMOVUPS      log2e<>+0(SB), Y6
+	VFMADD213PS  round<>+0(SB), Y5, Y6
+	VSUBPS       round<>+0(SB), Y6, Y7
+	VFMADD231PS  minusLn2High<>+0(SB), Y7, Y5
+	VFMADD231PS  minusLn2Low<>+0(SB), Y7, Y5
+	VMOVUPS      q4<>+0(SB), Y7
+	VFMADD213PS  q3<>+0(SB), Y5, Y7
+	VFMADD213PS  q2<>+0(SB), Y5, Y7
+	VFMADD213PS  q1<>+0(SB), Y5, Y7
+	VFMADD213PS  q0<>+0(SB), Y5, Y7
+	VMULPS       Y5, Y5, Y8
+	VFMADD213PS  Y5, Y8, Y7
+	VADDPS       one<>+0(SB), Y7, Y7
+	VPSUBD       round<>+0(SB), Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPADDD       bias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPADDD       bias<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X6
+	VCVTPS2PD    X7, Y5
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y6, Y4, Y4
+	VMOVUPS      Y7, 96(CX)(DX*4)
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x00000020, AX
 	JMP          loop
 
 tail:
@@ -1450,6 +1518,168 @@ tail:
 	VMOVUPS      Y7, (CX)(DX*4)
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x00000008, AX
+	CMPQ         AX, $0x00000008
+	JL           part1
+	VMOVUPS      (CX)(DX*4), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMOVUPS      high<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMOVUPS      low<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMOVUPS      log2e<>+0(SB), Y6
+	VFMADD213PS  round<>+0(SB), Y5, Y6
+	VSUBPS       round<>+0(SB), Y6, Y7
+	VFMADD231PS  minusLn2High<>+0(SB), Y7, Y5
+	VFMADD231PS  minusLn2Low<>+0(SB), Y7, Y5
+	VMOVUPS      q4<>+0(SB), Y7
+	VFMADD213PS  q3<>+0(SB), Y5, Y7
+	VFMADD213PS  q2<>+0(SB), Y5, Y7
+	VFMADD213PS  q1<>+0(SB), Y5, Y7
+	VFMADD213PS  q0<>+0(SB), Y5, Y7
+	VMULPS       Y5, Y5, Y8
+	VFMADD213PS  Y5, Y8, Y7
+	VADDPS       one<>+0(SB), Y7, Y7
+	VPSUBD       round<>+0(SB), Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPADDD       bias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPADDD       bias<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X6
+	VCVTPS2PD    X7, Y5
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y5, Y3, Y3
+	VADDPD       Y6, Y4, Y4
+	VMOVUPS      Y7, (CX)(DX*4)
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x00000008, AX
+	CMPQ         AX, $0x00000008
+	JL           part2
+	VMOVUPS      (CX)(DX*4), Y5
+	VSUBPS       Y0, Y5, Y5
+	VMOVUPS      high<>+0(SB), Y6
+	VMINPS       Y5, Y6, Y5
+	VMOVUPS      low<>+0(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VMOVUPS      log2e<>+0(SB), Y6
+	VFMADD213PS  round<>+0(SB), Y5, Y6
+	VSUBPS       round<>+0(SB), Y6, Y7
+	VFMADD231PS  minusLn2High<>+0(SB), Y7, Y5
+	VFMADD231PS  minusLn2Low<>+0(SB), Y7, Y5
+	VMOVUPS      q4<>+0(SB), Y7
+	VFMADD213PS  q3<>+0(SB), Y5, Y7
+	VFMADD213PS  q2<>+0(SB), Y5, Y7
+	VFMADD213PS  q1<>+0(SB), Y5, Y7
+	VFMADD213PS  q0<>+0(SB), Y5, Y7
+	VMULPS       Y5, Y5, Y8
+	VFMADD213PS  Y5, Y8, Y7
+	VADDPS       one<>+0(SB), Y7, Y7
+	VPSUBD       round<>+0(SB), Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPADDD       bias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPADDD       bias<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X6
+	VCVTPS2PD    X7, Y5
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VMOVUPS      Y7, (CX)(DX*4)
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x00000008, AX
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         masks256<>+0(SB), BX
+	NEGQ         AX
+	VMOVUPS      32(BX)(AX*4), Y5
+	VMASKMOVPS   (CX)(DX*4), Y5, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      high<>+0(SB), Y0
+	VMINPS       Y6, Y0, Y6
+	VMOVUPS      low<>+0(SB), Y0
+	VMAXPS       Y6, Y0, Y6
+	VMOVUPS      log2e<>+0(SB), Y0
+	VFMADD213PS  round<>+0(SB), Y6, Y0
+	VSUBPS       round<>+0(SB), Y0, Y7
+	VFMADD231PS  minusLn2High<>+0(SB), Y7, Y6
+	VFMADD231PS  minusLn2Low<>+0(SB), Y7, Y6
+	VMOVUPS      q4<>+0(SB), Y7
+	VFMADD213PS  q3<>+0(SB), Y6, Y7
+	VFMADD213PS  q2<>+0(SB), Y6, Y7
+	VFMADD213PS  q1<>+0(SB), Y6, Y7
+	VFMADD213PS  q0<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD213PS  Y6, Y8, Y7
+	VADDPS       one<>+0(SB), Y7, Y7
+	VPSUBD       round<>+0(SB), Y0, Y0
+	VPSRAD       $0x01, Y0, Y6
+	VPSUBD       Y6, Y0, Y0
+	VPADDD       bias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPADDD       bias<>+0(SB), Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VMULPS       Y0, Y7, Y7
+	VANDPS       Y5, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X6
+	VCVTPS2PD    X7, Y0
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y0, Y3, Y3
+	VADDPD       Y6, Y4, Y4
+	VMASKMOVPS   Y7, Y5, (CX)(DX*4)
+	JMP          done
+
+part2:
+	TESTQ        AX, AX
+	JZ           done
+	LEAQ         masks256<>+0(SB), BX
+	NEGQ         AX
+	VMOVUPS      32(BX)(AX*4), Y5
+	VMASKMOVPS   (CX)(DX*4), Y5, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMOVUPS      high<>+0(SB), Y0
+	VMINPS       Y6, Y0, Y6
+	VMOVUPS      low<>+0(SB), Y0
+	VMAXPS       Y6, Y0, Y6
+	VMOVUPS      log2e<>+0(SB), Y0
+	VFMADD213PS  round<>+0(SB), Y6, Y0
+	VSUBPS       round<>+0(SB), Y0, Y7
+	VFMADD231PS  minusLn2High<>+0(SB), Y7, Y6
+	VFMADD231PS  minusLn2Low<>+0(SB), Y7, Y6
+	VMOVUPS      q4<>+0(SB), Y7
+	VFMADD213PS  q3<>+0(SB), Y6, Y7
+	VFMADD213PS  q2<>+0(SB), Y6, Y7
+	VFMADD213PS  q1<>+0(SB), Y6, Y7
+	VFMADD213PS  q0<>+0(SB), Y6, Y7
+	VMULPS       Y6, Y6, Y8
+	VFMADD213PS  Y6, Y8, Y7
+	VADDPS       one<>+0(SB), Y7, Y7
+	VPSUBD       round<>+0(SB), Y0, Y0
+	VPSRAD       $0x01, Y0, Y6
+	VPSUBD       Y6, Y0, Y0
+	VPADDD       bias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y7, Y7
+	VPADDD       bias<>+0(SB), Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VMULPS       Y0, Y7, Y7
+	VANDPS       Y5, Y7, Y7
+	VEXTRACTF128 $0x01, Y7, X6
+	VCVTPS2PD    X7, Y0
+	VCVTPS2PD    X6, Y6
+	VADDPD       Y0, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VMASKMOVPS   Y7, Y5, (CX)(DX*4)
+	JMP          done
+
+part1:
 	TESTQ        AX, AX
 	JZ           done
 	LEAQ         masks256<>+0(SB), BX
@@ -1556,8 +1786,81 @@ TEXT ·siluMul256(SB), NOSPLIT, $0-72
 	XORQ SI, SI
 
 loop:
-	CMPQ        AX, $0x00000008
+	CMPQ        AX, $0x00000010
 	JL          tail
+	VMOVUPS     (CX)(SI*4), Y0
+	VMOVUPS     (DX)(SI*4), Y1
+	VXORPS      minus<>+0(SB), Y0, Y2
+	VMOVUPS     high<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
+	VMOVUPS     low<>+0(SB), Y3
+	VMAXPS      Y2, Y3, Y2
+	VMOVUPS     log2e<>+0(SB), Y3
+	VFMADD213PS round<>+0(SB), Y2, Y3
+	VSUBPS      round<>+0(SB), Y3, Y4
+	VFMADD231PS minusLn2High<>+0(SB), Y4, Y2
+	VFMADD231PS minusLn2Low<>+0(SB), Y4, Y2
+	VMOVUPS     q4<>+0(SB), Y4
+	VFMADD213PS q3<>+0(SB), Y2, Y4
+	VFMADD213PS q2<>+0(SB), Y2, Y4
+	VFMADD213PS q1<>+0(SB), Y2, Y4
+	VFMADD213PS q0<>+0(SB), Y2, Y4
+	VMULPS      Y2, Y2, Y5
+	VFMADD213PS Y2, Y5, Y4
+	VADDPS      one<>+0(SB), Y4, Y4
+	VPSUBD      round<>+0(SB), Y3, Y2
+	VPSRAD      $0x01, Y2, Y3
+	VPSUBD      Y3, Y2, Y2
+	VPADDD      bias<>+0(SB), Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VMULPS      Y3, Y4, Y4
+	VPADDD      bias<>+0(SB), Y2, Y2
+	VPSLLD      $0x17, Y2, Y2
+	VMULPS      Y2, Y4, Y4
+	VADDPS      one<>+0(SB), Y4, Y4
+	VDIVPS      Y4, Y0, Y4
+	VMULPS      Y1, Y4, Y4
+	VMOVUPS     Y4, (BX)(SI*4)
+	VMOVUPS     32(CX)(SI*4), Y0
+	VMOVUPS     32(DX)(SI*4), Y1
+	VXORPS      minus<>+0(SB), Y0, Y2
+	VMOVUPS     high<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
+	VMOVUPS     low<>+0(SB), Y3
+	VMAXPS      Y2, Y3, Y2
+	VMOVUPS     log2e<>+0(SB), Y3
+	VFMADD213PS round<>+0(SB), Y2, Y3
+	VSUBPS      round<>+0(SB), Y3, Y4
+	VFMADD231PS minusLn2High<>+0(SB), Y4, Y2
+	VFMADD231PS minusLn2Low<>+0(SB), Y4, Y2
+	VMOVUPS     q4<>+0(SB), Y4
+	VFMADD213PS q3<>+0(SB), Y2, Y4
+	VFMADD213PS q2<>+0(SB), Y2, Y4
+	VFMADD213PS q1<>+0(SB), Y2, Y4
+	VFMADD213PS q0<>+0(SB), Y2, Y4
+	VMULPS      Y2, Y2, Y5
+	VFMADD213PS Y2, Y5, Y4
+	VADDPS      one<>+0(SB), Y4, Y4
+	VPSUBD      round<>+0(SB), Y3, Y2
+	VPSRAD      $0x01, Y2, Y3
+	VPSUBD      Y3, Y2, Y2
+	VPADDD      bias<>+0(SB), Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VMULPS      Y3, Y4, Y4
+	VPADDD      bias<>+0(SB), Y2, Y2
+	VPSLLD      $0x17, Y2, Y2
+	VMULPS      Y2, Y4, Y4
+	VADDPS      one<>+0(SB), Y4, Y4
+	VDIVPS      Y4, Y0, Y4
+	VMULPS      Y1, Y4, Y4
+	VMOVUPS     Y4, 32(BX)(SI*4)
+	ADDQ        $0x00000010, SI
+	SUBQ        $0x00000010, AX
+	JMP         loop
+
+tail:
+	CMPQ        AX, $0x00000008
+	JL          part0
 	VMOVUPS     (CX)(SI*4), Y0
 	VMOVUPS     (DX)(SI*4), Y1
 	VXORPS      minus<>+0(SB), Y0, Y2
@@ -1593,9 +1896,47 @@ loop:
 	VMOVUPS     Y4, (BX)(SI*4)
 	ADDQ        $0x00000008, SI
 	SUBQ        $0x00000008, AX
-	JMP         loop
+	TESTQ       AX, AX
+	JZ          done
+	LEAQ        masks256<>+0(SB), DI
+	NEGQ        AX
+	VMOVUPS     32(DI)(AX*4), Y0
+	VMASKMOVPS  (CX)(SI*4), Y0, Y1
+	VMASKMOVPS  (DX)(SI*4), Y0, Y2
+	VXORPS      minus<>+0(SB), Y1, Y3
+	VMOVUPS     high<>+0(SB), Y4
+	VMINPS      Y3, Y4, Y3
+	VMOVUPS     low<>+0(SB), Y4
+	VMAXPS      Y3, Y4, Y3
+	VMOVUPS     log2e<>+0(SB), Y4
+	VFMADD213PS round<>+0(SB), Y3, Y4
+	VSUBPS      round<>+0(SB), Y4, Y5
+	VFMADD231PS minusLn2High<>+0(SB), Y5, Y3
+	VFMADD231PS minusLn2Low<>+0(SB), Y5, Y3
+	VMOVUPS     q4<>+0(SB), Y5
+	VFMADD213PS q3<>+0(SB), Y3, Y5
+	VFMADD213PS q2<>+0(SB), Y3, Y5
+	VFMADD213PS q1<>+0(SB), Y3, Y5
+	VFMADD213PS q0<>+0(SB), Y3, Y5
+	VMULPS      Y3, Y3, Y6
+	VFMADD213PS Y3, Y6, Y5
+	VADDPS      one<>+0(SB), Y5, Y5
+	VPSUBD      round<>+0(SB), Y4, Y3
+	VPSRAD      $0x01, Y3, Y4
+	VPSUBD      Y4, Y3, Y3
+	VPADDD      bias<>+0(SB), Y4, Y4
+	VPSLLD      $0x17, Y4, Y4
+	VMULPS      Y4, Y5, Y5
+	VPADDD      bias<>+0(SB), Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VMULPS      Y3, Y5, Y5
+	VADDPS      one<>+0(SB), Y5, Y5
+	VDIVPS      Y5, Y1, Y5
+	VMULPS      Y2, Y5, Y5
+	VMASKMOVPS  Y5, Y0, (BX)(SI*4)
+	JMP         done
 
-tail:
+part0:
 	TESTQ       AX, AX
 	JZ          done
 	LEAQ        masks256<>+0(SB), DI
@@ -1651,8 +1992,99 @@ TEXT ·siluMulBack256(SB), NOSPLIT, $0-120
 	XORQ R8, R8
 
 loop:
-	CMPQ        AX, $0x00000008
+	CMPQ        AX, $0x00000010
 	JL          tail
+	VMOVUPS     (CX)(R8*4), Y0
+	VMOVUPS     (DX)(R8*4), Y1
+	VMOVUPS     (BX)(R8*4), Y2
+	VXORPS      minus<>+0(SB), Y1, Y3
+	VMOVUPS     high<>+0(SB), Y4
+	VMINPS      Y3, Y4, Y3
+	VMOVUPS     low<>+0(SB), Y4
+	VMAXPS      Y3, Y4, Y3
+	VMOVUPS     log2e<>+0(SB), Y4
+	VFMADD213PS round<>+0(SB), Y3, Y4
+	VSUBPS      round<>+0(SB), Y4, Y5
+	VFMADD231PS minusLn2High<>+0(SB), Y5, Y3
+	VFMADD231PS minusLn2Low<>+0(SB), Y5, Y3
+	VMOVUPS     q4<>+0(SB), Y5
+	VFMADD213PS q3<>+0(SB), Y3, Y5
+	VFMADD213PS q2<>+0(SB), Y3, Y5
+	VFMADD213PS q1<>+0(SB), Y3, Y5
+	VFMADD213PS q0<>+0(SB), Y3, Y5
+	VMULPS      Y3, Y3, Y6
+	VFMADD213PS Y3, Y6, Y5
+	VADDPS      one<>+0(SB), Y5, Y5
+	VPSUBD      round<>+0(SB), Y4, Y3
+	VPSRAD      $0x01, Y3, Y4
+	VPSUBD      Y4, Y3, Y3
+	VPADDD      bias<>+0(SB), Y4, Y4
+	VPSLLD      $0x17, Y4, Y4
+	VMULPS      Y4, Y5, Y5
+	VPADDD      bias<>+0(SB), Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VMULPS      Y3, Y5, Y5
+	VADDPS      one<>+0(SB), Y5, Y5
+	VMOVUPS     one<>+0(SB), Y3
+	VDIVPS      Y5, Y3, Y4
+	VMULPS      Y0, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VSUBPS      Y4, Y3, Y5
+	VFMADD213PS Y3, Y1, Y5
+	VMULPS      Y5, Y2, Y2
+	VMULPS      Y1, Y0, Y0
+	VMULPS      Y4, Y0, Y0
+	VMOVUPS     Y2, (SI)(R8*4)
+	VMOVUPS     Y0, (DI)(R8*4)
+	VMOVUPS     32(CX)(R8*4), Y0
+	VMOVUPS     32(DX)(R8*4), Y1
+	VMOVUPS     32(BX)(R8*4), Y2
+	VXORPS      minus<>+0(SB), Y1, Y3
+	VMOVUPS     high<>+0(SB), Y4
+	VMINPS      Y3, Y4, Y3
+	VMOVUPS     low<>+0(SB), Y4
+	VMAXPS      Y3, Y4, Y3
+	VMOVUPS     log2e<>+0(SB), Y4
+	VFMADD213PS round<>+0(SB), Y3, Y4
+	VSUBPS      round<>+0(SB), Y4, Y5
+	VFMADD231PS minusLn2High<>+0(SB), Y5, Y3
+	VFMADD231PS minusLn2Low<>+0(SB), Y5, Y3
+	VMOVUPS     q4<>+0(SB), Y5
+	VFMADD213PS q3<>+0(SB), Y3, Y5
+	VFMADD213PS q2<>+0(SB), Y3, Y5
+	VFMADD213PS q1<>+0(SB), Y3, Y5
+	VFMADD213PS q0<>+0(SB), Y3, Y5
+	VMULPS      Y3, Y3, Y6
+	VFMADD213PS Y3, Y6, Y5
+	VADDPS      one<>+0(SB), Y5, Y5
+	VPSUBD      round<>+0(SB), Y4, Y3
+	VPSRAD      $0x01, Y3, Y4
+	VPSUBD      Y4, Y3, Y3
+	VPADDD      bias<>+0(SB), Y4, Y4
+	VPSLLD      $0x17, Y4, Y4
+	VMULPS      Y4, Y5, Y5
+	VPADDD      bias<>+0(SB), Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VMULPS      Y3, Y5, Y5
+	VADDPS      one<>+0(SB), Y5, Y5
+	VMOVUPS     one<>+0(SB), Y3
+	VDIVPS      Y5, Y3, Y4
+	VMULPS      Y0, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VSUBPS      Y4, Y3, Y5
+	VFMADD213PS Y3, Y1, Y5
+	VMULPS      Y5, Y2, Y2
+	VMULPS      Y1, Y0, Y0
+	VMULPS      Y4, Y0, Y0
+	VMOVUPS     Y2, 32(SI)(R8*4)
+	VMOVUPS     Y0, 32(DI)(R8*4)
+	ADDQ        $0x00000010, R8
+	SUBQ        $0x00000010, AX
+	JMP         loop
+
+tail:
+	CMPQ        AX, $0x00000008
+	JL          part0
 	VMOVUPS     (CX)(R8*4), Y0
 	VMOVUPS     (DX)(R8*4), Y1
 	VMOVUPS     (BX)(R8*4), Y2
@@ -1697,9 +2129,56 @@ loop:
 	VMOVUPS     Y0, (DI)(R8*4)
 	ADDQ        $0x00000008, R8
 	SUBQ        $0x00000008, AX
-	JMP         loop
+	TESTQ       AX, AX
+	JZ          done
+	LEAQ        masks256<>+0(SB), R9
+	NEGQ        AX
+	VMOVUPS     32(R9)(AX*4), Y0
+	VMASKMOVPS  (CX)(R8*4), Y0, Y1
+	VMASKMOVPS  (DX)(R8*4), Y0, Y2
+	VMASKMOVPS  (BX)(R8*4), Y0, Y3
+	VXORPS      minus<>+0(SB), Y2, Y4
+	VMOVUPS     high<>+0(SB), Y5
+	VMINPS      Y4, Y5, Y4
+	VMOVUPS     low<>+0(SB), Y5
+	VMAXPS      Y4, Y5, Y4
+	VMOVUPS     log2e<>+0(SB), Y5
+	VFMADD213PS round<>+0(SB), Y4, Y5
+	VSUBPS      round<>+0(SB), Y5, Y6
+	VFMADD231PS minusLn2High<>+0(SB), Y6, Y4
+	VFMADD231PS minusLn2Low<>+0(SB), Y6, Y4
+	VMOVUPS     q4<>+0(SB), Y6
+	VFMADD213PS q3<>+0(SB), Y4, Y6
+	VFMADD213PS q2<>+0(SB), Y4, Y6
+	VFMADD213PS q1<>+0(SB), Y4, Y6
+	VFMADD213PS q0<>+0(SB), Y4, Y6
+	VMULPS      Y4, Y4, Y7
+	VFMADD213PS Y4, Y7, Y6
+	VADDPS      one<>+0(SB), Y6, Y6
+	VPSUBD      round<>+0(SB), Y5, Y4
+	VPSRAD      $0x01, Y4, Y5
+	VPSUBD      Y5, Y4, Y4
+	VPADDD      bias<>+0(SB), Y5, Y5
+	VPSLLD      $0x17, Y5, Y5
+	VMULPS      Y5, Y6, Y6
+	VPADDD      bias<>+0(SB), Y4, Y4
+	VPSLLD      $0x17, Y4, Y4
+	VMULPS      Y4, Y6, Y6
+	VADDPS      one<>+0(SB), Y6, Y6
+	VMOVUPS     one<>+0(SB), Y4
+	VDIVPS      Y6, Y4, Y5
+	VMULPS      Y1, Y3, Y3
+	VMULPS      Y5, Y3, Y3
+	VSUBPS      Y5, Y4, Y6
+	VFMADD213PS Y4, Y2, Y6
+	VMULPS      Y6, Y3, Y3
+	VMULPS      Y2, Y1, Y1
+	VMULPS      Y5, Y1, Y1
+	VMASKMOVPS  Y3, Y0, (SI)(R8*4)
+	VMASKMOVPS  Y1, Y0, (DI)(R8*4)
+	JMP         done
 
-tail:
+part0:
 	TESTQ       AX, AX
 	JZ          done
 	LEAQ        masks256<>+0(SB), R9
@@ -2427,34 +2906,44 @@ done:
 // func exp512(y []float32, x []float32)
 // Requires: AVX, AVX512F
 TEXT ·exp512(SB), NOSPLIT, $0-48
-	MOVQ x_len+32(FP), AX
-	MOVQ x_base+24(FP), CX
-	MOVQ y_base+0(FP), DX
-	XORQ BX, BX
+	MOVQ    x_len+32(FP), AX
+	VMOVUPS high<>+0(SB), Z0
+	VMOVUPS low<>+0(SB), Z1
+	VMOVUPS log2e<>+0(SB), Z2
+	VMOVUPS round<>+0(SB), Z3
+	VMOVUPS minusLn2High<>+0(SB), Z4
+	VMOVUPS minusLn2Low<>+0(SB), Z5
+	VMOVUPS q0<>+0(SB), Z6
+	VMOVUPS q1<>+0(SB), Z7
+	VMOVUPS q2<>+0(SB), Z8
+	VMOVUPS q3<>+0(SB), Z9
+	VMOVUPS q4<>+0(SB), Z10
+	VMOVUPS one<>+0(SB), Z11
+	MOVQ    x_base+24(FP), CX
+	MOVQ    y_base+0(FP), DX
+	XORQ    BX, BX
 
 loop:
 	CMPQ        AX, $0x00000010
 	JL          tail
-	VMOVUPS     (CX)(BX*4), Z0
-	VMOVUPS     high<>+0(SB), Z1
-	VMINPS      Z0, Z1, Z0
-	VMOVUPS     low<>+0(SB), Z1
-	VMAXPS      Z0, Z1, Z0
-	VMOVUPS     log2e<>+0(SB), Z1
-	VFMADD213PS round<>+0(SB), Z0, Z1
-	VSUBPS      round<>+0(SB), Z1, Z1
-	VFMADD231PS minusLn2High<>+0(SB), Z1, Z0
-	VFMADD231PS minusLn2Low<>+0(SB), Z1, Z0
-	VMOVUPS     q4<>+0(SB), Z2
-	VFMADD213PS q3<>+0(SB), Z0, Z2
-	VFMADD213PS q2<>+0(SB), Z0, Z2
-	VFMADD213PS q1<>+0(SB), Z0, Z2
-	VFMADD213PS q0<>+0(SB), Z0, Z2
-	VMULPS      Z0, Z0, Z3
-	VFMADD213PS Z0, Z3, Z2
-	VADDPS      one<>+0(SB), Z2, Z2
-	VSCALEFPS   Z1, Z2, Z2
-	VMOVUPS     Z2, (DX)(BX*4)
+	VMOVUPS     (CX)(BX*4), Z12
+	VMINPS      Z12, Z0, Z12
+	VMAXPS      Z12, Z1, Z12
+	VMOVUPS     Z2, Z13
+	VFMADD213PS Z3, Z12, Z13
+	VSUBPS      Z3, Z13, Z13
+	VFMADD231PS Z4, Z13, Z12
+	VFMADD231PS Z5, Z13, Z12
+	VMOVUPS     Z10, Z14
+	VFMADD213PS Z9, Z12, Z14
+	VFMADD213PS Z8, Z12, Z14
+	VFMADD213PS Z7, Z12, Z14
+	VFMADD213PS Z6, Z12, Z14
+	VMULPS      Z12, Z12, Z15
+	VFMADD213PS Z12, Z15, Z14
+	VADDPS      Z11, Z14, Z14
+	VSCALEFPS   Z13, Z14, Z14
+	VMOVUPS     Z14, (DX)(BX*4)
 	ADDQ        $0x00000010, BX
 	SUBQ        $0x00000010, AX
 	JMP         loop
@@ -2464,26 +2953,24 @@ tail:
 	JZ          done
 	LEAQ        masks512<>+0(SB), SI
 	KMOVW       (SI)(AX*2), K1
-	VMOVUPS.Z   (CX)(BX*4), K1, Z0
-	VMOVUPS     high<>+0(SB), Z1
-	VMINPS      Z0, Z1, Z0
-	VMOVUPS     low<>+0(SB), Z1
-	VMAXPS      Z0, Z1, Z0
-	VMOVUPS     log2e<>+0(SB), Z1
-	VFMADD213PS round<>+0(SB), Z0, Z1
-	VSUBPS      round<>+0(SB), Z1, Z1
-	VFMADD231PS minusLn2High<>+0(SB), Z1, Z0
-	VFMADD231PS minusLn2Low<>+0(SB), Z1, Z0
-	VMOVUPS     q4<>+0(SB), Z2
-	VFMADD213PS q3<>+0(SB), Z0, Z2
-	VFMADD213PS q2<>+0(SB), Z0, Z2
-	VFMADD213PS q1<>+0(SB), Z0, Z2
-	VFMADD213PS q0<>+0(SB), Z0, Z2
-	VMULPS      Z0, Z0, Z3
-	VFMADD213PS Z0, Z3, Z2
-	VADDPS      one<>+0(SB), Z2, Z2
-	VSCALEFPS   Z1, Z2, Z2
-	VMOVUPS     Z2, K1, (DX)(BX*4)
+	VMOVUPS.Z   (CX)(BX*4), K1, Z12
+	VMINPS      Z12, Z0, Z12
+	VMAXPS      Z12, Z1, Z12
+	VMOVUPS     Z2, Z0
+	VFMADD213PS Z3, Z12, Z0
+	VSUBPS      Z3, Z0, Z0
+	VFMADD231PS Z4, Z0, Z12
+	VFMADD231PS Z5, Z0, Z12
+	VMOVUPS     Z10, Z1
+	VFMADD213PS Z9, Z12, Z1
+	VFMADD213PS Z8, Z12, Z1
+	VFMADD213PS Z7, Z12, Z1
+	VFMADD213PS Z6, Z12, Z1
+	VMULPS      Z12, Z12, Z2
+	VFMADD213PS Z12, Z2, Z1
+	VADDPS      Z11, Z1, Z1
+	VSCALEFPS   Z0, Z1, Z1
+	VMOVUPS     Z1, K1, (DX)(BX*4)
 
 done:
 	VZEROUPPER
@@ -2494,160 +2981,341 @@ done:
 TEXT ·expSum512(SB), NOSPLIT, $0-40
 	MOVQ         x_len+8(FP), AX
 	VBROADCASTSS max+24(FP), Z0
-	VXORPS       Z1, Z1, Z1
-	VXORPS       Z2, Z2, Z2
+	VMOVUPS      high<>+0(SB), Z1
+	VMOVUPS      low<>+0(SB), Z2
+	VMOVUPS      log2e<>+0(SB), Z3
+	VMOVUPS      round<>+0(SB), Z4
+	VMOVUPS      minusLn2High<>+0(SB), Z5
+	VMOVUPS      minusLn2Low<>+0(SB), Z6
+	VMOVUPS      q0<>+0(SB), Z7
+	VMOVUPS      q1<>+0(SB), Z8
+	VMOVUPS      q2<>+0(SB), Z9
+	VMOVUPS      q3<>+0(SB), Z10
+	VMOVUPS      q4<>+0(SB), Z11
+	VMOVUPS      one<>+0(SB), Z12
+	VXORPS       Z13, Z13, Z13
+	VXORPS       Z14, Z14, Z14
 	MOVQ         x_base+0(FP), CX
 	XORQ         DX, DX
 
 loop:
-	CMPQ          AX, $0x00000010
+	CMPQ          AX, $0x00000020
 	JL            tail
-	VMOVUPS       (CX)(DX*4), Z3
-	VSUBPS        Z0, Z3, Z3
-	VMOVUPS       high<>+0(SB), Z4
-	VMINPS        Z3, Z4, Z3
-	VMOVUPS       low<>+0(SB), Z4
-	VMAXPS        Z3, Z4, Z3
-	VMOVUPS       log2e<>+0(SB), Z4
-	VFMADD213PS   round<>+0(SB), Z3, Z4
-	VSUBPS        round<>+0(SB), Z4, Z4
-	VFMADD231PS   minusLn2High<>+0(SB), Z4, Z3
-	VFMADD231PS   minusLn2Low<>+0(SB), Z4, Z3
-	VMOVUPS       q4<>+0(SB), Z5
-	VFMADD213PS   q3<>+0(SB), Z3, Z5
-	VFMADD213PS   q2<>+0(SB), Z3, Z5
-	VFMADD213PS   q1<>+0(SB), Z3, Z5
-	VFMADD213PS   q0<>+0(SB), Z3, Z5
-	VMULPS        Z3, Z3, Z6
-	VFMADD213PS   Z3, Z6, Z5
-	VADDPS        one<>+0(SB), Z5, Z5
-	VSCALEFPS     Z4, Z5, Z5
-	VEXTRACTF64X4 $0x01, Z5, Y4
-	VCVTPS2PD     Y5, Z3
-	VCVTPS2PD     Y4, Z4
-	VADDPD        Z3, Z1, Z1
-	VADDPD        Z4, Z2, Z2
-	VMOVUPS       Z5, (CX)(DX*4)
-	ADDQ          $0x00000010, DX
-	SUBQ          $0x00000010, AX
+	VMOVUPS       (CX)(DX*4), Z15
+	VSUBPS        Z0, Z15, Z15
+	VMINPS        Z15, Z1, Z15
+	VMAXPS        Z15, Z2, Z15
+	VMOVUPS       Z3, Z16
+	VFMADD213PS   Z4, Z15, Z16
+	VSUBPS        Z4, Z16, Z16
+	VFMADD231PS   Z5, Z16, Z15
+	VFMADD231PS   Z6, Z16, Z15
+	VMOVUPS       Z11, Z17
+	VFMADD213PS   Z10, Z15, Z17
+	VFMADD213PS   Z9, Z15, Z17
+	VFMADD213PS   Z8, Z15, Z17
+	VFMADD213PS   Z7, Z15, Z17
+	VMULPS        Z15, Z15, Z18
+	VFMADD213PS   Z15, Z18, Z17
+	VADDPS        Z12, Z17, Z17
+	VSCALEFPS     Z16, Z17, Z17
+	VEXTRACTF64X4 $0x01, Z17, Y16
+	VCVTPS2PD     Y17, Z15
+	VCVTPS2PD     Y16, Z16
+	VADDPD        Z15, Z13, Z13
+	VADDPD        Z16, Z14, Z14
+	VMOVUPS       Z17, (CX)(DX*4)
+	VMOVUPS       64(CX)(DX*4), Z15
+	VSUBPS        Z0, Z15, Z15
+	VMINPS        Z15, Z1, Z15
+	VMAXPS        Z15, Z2, Z15
+	VMOVUPS       Z3, Z16
+	VFMADD213PS   Z4, Z15, Z16
+	VSUBPS        Z4, Z16, Z16
+	VFMADD231PS   Z5, Z16, Z15
+	VFMADD231PS   Z6, Z16, Z15
+	VMOVUPS       Z11, Z17
+	VFMADD213PS   Z10, Z15, Z17
+	VFMADD213PS   Z9, Z15, Z17
+	VFMADD213PS   Z8, Z15, Z17
+	VFMADD213PS   Z7, Z15, Z17
+	VMULPS        Z15, Z15, Z18
+	VFMADD213PS   Z15, Z18, Z17
+	VADDPS        Z12, Z17, Z17
+	VSCALEFPS     Z16, Z17, Z17
+	VEXTRACTF64X4 $0x01, Z17, Y16
+	VCVTPS2PD     Y17, Z15
+	VCVTPS2PD     Y16, Z16
+	VADDPD        Z15, Z13, Z13
+	VADDPD        Z16, Z14, Z14
+	VMOVUPS       Z17, 64(CX)(DX*4)
+	ADDQ          $0x00000020, DX
+	SUBQ          $0x00000020, AX
 	JMP           loop
 
 tail:
+	CMPQ          AX, $0x00000010
+	JL            part0
+	VMOVUPS       (CX)(DX*4), Z15
+	VSUBPS        Z0, Z15, Z15
+	VMINPS        Z15, Z1, Z15
+	VMAXPS        Z15, Z2, Z15
+	VMOVUPS       Z3, Z16
+	VFMADD213PS   Z4, Z15, Z16
+	VSUBPS        Z4, Z16, Z16
+	VFMADD231PS   Z5, Z16, Z15
+	VFMADD231PS   Z6, Z16, Z15
+	VMOVUPS       Z11, Z17
+	VFMADD213PS   Z10, Z15, Z17
+	VFMADD213PS   Z9, Z15, Z17
+	VFMADD213PS   Z8, Z15, Z17
+	VFMADD213PS   Z7, Z15, Z17
+	VMULPS        Z15, Z15, Z18
+	VFMADD213PS   Z15, Z18, Z17
+	VADDPS        Z12, Z17, Z17
+	VSCALEFPS     Z16, Z17, Z17
+	VEXTRACTF64X4 $0x01, Z17, Y16
+	VCVTPS2PD     Y17, Z15
+	VCVTPS2PD     Y16, Z16
+	VADDPD        Z15, Z13, Z13
+	VADDPD        Z16, Z14, Z14
+	VMOVUPS       Z17, (CX)(DX*4)
+	ADDQ          $0x00000010, DX
+	SUBQ          $0x00000010, AX
 	TESTQ         AX, AX
 	JZ            done
 	LEAQ          masks512<>+0(SB), BX
 	KMOVW         (BX)(AX*2), K1
-	VMOVUPS.Z     (CX)(DX*4), K1, Z3
-	VSUBPS        Z0, Z3, Z3
-	VMOVUPS       high<>+0(SB), Z0
-	VMINPS        Z3, Z0, Z3
-	VMOVUPS       low<>+0(SB), Z0
-	VMAXPS        Z3, Z0, Z3
-	VMOVUPS       log2e<>+0(SB), Z0
-	VFMADD213PS   round<>+0(SB), Z3, Z0
-	VSUBPS        round<>+0(SB), Z0, Z0
-	VFMADD231PS   minusLn2High<>+0(SB), Z0, Z3
-	VFMADD231PS   minusLn2Low<>+0(SB), Z0, Z3
-	VMOVUPS       q4<>+0(SB), Z4
-	VFMADD213PS   q3<>+0(SB), Z3, Z4
-	VFMADD213PS   q2<>+0(SB), Z3, Z4
-	VFMADD213PS   q1<>+0(SB), Z3, Z4
-	VFMADD213PS   q0<>+0(SB), Z3, Z4
-	VMULPS        Z3, Z3, Z5
-	VFMADD213PS   Z3, Z5, Z4
-	VADDPS        one<>+0(SB), Z4, Z4
-	VSCALEFPS     Z0, Z4, Z4
-	VMOVAPS.Z     Z4, K1, Z4
-	VEXTRACTF64X4 $0x01, Z4, Y3
-	VCVTPS2PD     Y4, Z0
-	VCVTPS2PD     Y3, Z3
-	VADDPD        Z0, Z1, Z1
-	VADDPD        Z3, Z2, Z2
-	VMOVUPS       Z4, K1, (CX)(DX*4)
+	VMOVUPS.Z     (CX)(DX*4), K1, Z15
+	VSUBPS        Z0, Z15, Z15
+	VMINPS        Z15, Z1, Z15
+	VMAXPS        Z15, Z2, Z15
+	VMOVUPS       Z3, Z0
+	VFMADD213PS   Z4, Z15, Z0
+	VSUBPS        Z4, Z0, Z0
+	VFMADD231PS   Z5, Z0, Z15
+	VFMADD231PS   Z6, Z0, Z15
+	VMOVUPS       Z11, Z1
+	VFMADD213PS   Z10, Z15, Z1
+	VFMADD213PS   Z9, Z15, Z1
+	VFMADD213PS   Z8, Z15, Z1
+	VFMADD213PS   Z7, Z15, Z1
+	VMULPS        Z15, Z15, Z2
+	VFMADD213PS   Z15, Z2, Z1
+	VADDPS        Z12, Z1, Z1
+	VSCALEFPS     Z0, Z1, Z1
+	VMOVAPS.Z     Z1, K1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z0
+	VCVTPS2PD     Y2, Z2
+	VADDPD        Z0, Z13, Z13
+	VADDPD        Z2, Z14, Z14
+	VMOVUPS       Z1, K1, (CX)(DX*4)
+	JMP           done
+
+part0:
+	TESTQ         AX, AX
+	JZ            done
+	LEAQ          masks512<>+0(SB), BX
+	KMOVW         (BX)(AX*2), K1
+	VMOVUPS.Z     (CX)(DX*4), K1, Z15
+	VSUBPS        Z0, Z15, Z15
+	VMINPS        Z15, Z1, Z15
+	VMAXPS        Z15, Z2, Z15
+	VMOVUPS       Z3, Z0
+	VFMADD213PS   Z4, Z15, Z0
+	VSUBPS        Z4, Z0, Z0
+	VFMADD231PS   Z5, Z0, Z15
+	VFMADD231PS   Z6, Z0, Z15
+	VMOVUPS       Z11, Z1
+	VFMADD213PS   Z10, Z15, Z1
+	VFMADD213PS   Z9, Z15, Z1
+	VFMADD213PS   Z8, Z15, Z1
+	VFMADD213PS   Z7, Z15, Z1
+	VMULPS        Z15, Z15, Z2
+	VFMADD213PS   Z15, Z2, Z1
+	VADDPS        Z12, Z1, Z1
+	VSCALEFPS     Z0, Z1, Z1
+	VMOVAPS.Z     Z1, K1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z0
+	VCVTPS2PD     Y2, Z2
+	VADDPD        Z0, Z13, Z13
+	VADDPD        Z2, Z14, Z14
+	VMOVUPS       Z1, K1, (CX)(DX*4)
 
 done:
-	VADDPD        Z2, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDPD        X0, X1, X1
+	VADDPD        Z14, Z13, Z13
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VADDPD        Y0, Y13, Y13
+	VEXTRACTF128  $0x01, Y13, X0
+	VADDPD        X0, X13, X13
+	VUNPCKHPD     X13, X13, X0
+	VADDPD        X0, X13, X13
 	VZEROUPPER
-	MOVSD         X1, ret+32(FP)
+	MOVSD         X13, ret+32(FP)
 	RET
 
 // func siluMul512(y []float32, gate []float32, up []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·siluMul512(SB), NOSPLIT, $0-72
-	MOVQ gate_len+32(FP), AX
-	MOVQ gate_base+24(FP), CX
-	MOVQ up_base+48(FP), DX
-	MOVQ y_base+0(FP), BX
-	XORQ SI, SI
+	MOVQ    gate_len+32(FP), AX
+	VMOVUPS high<>+0(SB), Z0
+	VMOVUPS low<>+0(SB), Z1
+	VMOVUPS log2e<>+0(SB), Z2
+	VMOVUPS round<>+0(SB), Z3
+	VMOVUPS minusLn2High<>+0(SB), Z4
+	VMOVUPS minusLn2Low<>+0(SB), Z5
+	VMOVUPS q0<>+0(SB), Z6
+	VMOVUPS q1<>+0(SB), Z7
+	VMOVUPS q2<>+0(SB), Z8
+	VMOVUPS q3<>+0(SB), Z9
+	VMOVUPS q4<>+0(SB), Z10
+	VMOVUPS one<>+0(SB), Z11
+	VMOVUPS minus<>+0(SB), Z12
+	MOVQ    gate_base+24(FP), CX
+	MOVQ    up_base+48(FP), DX
+	MOVQ    y_base+0(FP), BX
+	XORQ    SI, SI
 
 loop:
-	CMPQ        AX, $0x00000010
+	CMPQ        AX, $0x00000020
 	JL          tail
-	VMOVUPS     (CX)(SI*4), Z0
-	VMOVUPS     (DX)(SI*4), Z1
-	VXORPS      minus<>+0(SB), Z0, Z2
-	VMOVUPS     high<>+0(SB), Z3
-	VMINPS      Z2, Z3, Z2
-	VMOVUPS     low<>+0(SB), Z3
-	VMAXPS      Z2, Z3, Z2
-	VMOVUPS     log2e<>+0(SB), Z3
-	VFMADD213PS round<>+0(SB), Z2, Z3
-	VSUBPS      round<>+0(SB), Z3, Z3
-	VFMADD231PS minusLn2High<>+0(SB), Z3, Z2
-	VFMADD231PS minusLn2Low<>+0(SB), Z3, Z2
-	VMOVUPS     q4<>+0(SB), Z4
-	VFMADD213PS q3<>+0(SB), Z2, Z4
-	VFMADD213PS q2<>+0(SB), Z2, Z4
-	VFMADD213PS q1<>+0(SB), Z2, Z4
-	VFMADD213PS q0<>+0(SB), Z2, Z4
-	VMULPS      Z2, Z2, Z5
-	VFMADD213PS Z2, Z5, Z4
-	VADDPS      one<>+0(SB), Z4, Z4
-	VSCALEFPS   Z3, Z4, Z4
-	VADDPS      one<>+0(SB), Z4, Z4
-	VDIVPS      Z4, Z0, Z4
-	VMULPS      Z1, Z4, Z4
-	VMOVUPS     Z4, (BX)(SI*4)
-	ADDQ        $0x00000010, SI
-	SUBQ        $0x00000010, AX
+	VMOVUPS     (CX)(SI*4), Z13
+	VMOVUPS     (DX)(SI*4), Z14
+	VXORPS      Z12, Z13, Z15
+	VMINPS      Z15, Z0, Z15
+	VMAXPS      Z15, Z1, Z15
+	VMOVUPS     Z2, Z16
+	VFMADD213PS Z3, Z15, Z16
+	VSUBPS      Z3, Z16, Z16
+	VFMADD231PS Z4, Z16, Z15
+	VFMADD231PS Z5, Z16, Z15
+	VMOVUPS     Z10, Z17
+	VFMADD213PS Z9, Z15, Z17
+	VFMADD213PS Z8, Z15, Z17
+	VFMADD213PS Z7, Z15, Z17
+	VFMADD213PS Z6, Z15, Z17
+	VMULPS      Z15, Z15, Z18
+	VFMADD213PS Z15, Z18, Z17
+	VADDPS      Z11, Z17, Z17
+	VSCALEFPS   Z16, Z17, Z17
+	VADDPS      Z11, Z17, Z17
+	VDIVPS      Z17, Z13, Z17
+	VMULPS      Z14, Z17, Z17
+	VMOVUPS     Z17, (BX)(SI*4)
+	VMOVUPS     64(CX)(SI*4), Z13
+	VMOVUPS     64(DX)(SI*4), Z14
+	VXORPS      Z12, Z13, Z15
+	VMINPS      Z15, Z0, Z15
+	VMAXPS      Z15, Z1, Z15
+	VMOVUPS     Z2, Z16
+	VFMADD213PS Z3, Z15, Z16
+	VSUBPS      Z3, Z16, Z16
+	VFMADD231PS Z4, Z16, Z15
+	VFMADD231PS Z5, Z16, Z15
+	VMOVUPS     Z10, Z17
+	VFMADD213PS Z9, Z15, Z17
+	VFMADD213PS Z8, Z15, Z17
+	VFMADD213PS Z7, Z15, Z17
+	VFMADD213PS Z6, Z15, Z17
+	VMULPS      Z15, Z15, Z18
+	VFMADD213PS Z15, Z18, Z17
+	VADDPS      Z11, Z17, Z17
+	VSCALEFPS   Z16, Z17, Z17
+	VADDPS      Z11, Z17, Z17
+	VDIVPS      Z17, Z13, Z17
+	VMULPS      Z14, Z17, Z17
+	VMOVUPS     Z17, 64(BX)(SI*4)
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000020, AX
 	JMP         loop
 
 tail:
+	CMPQ        AX, $0x00000010
+	JL          part0
+	VMOVUPS     (CX)(SI*4), Z13
+	VMOVUPS     (DX)(SI*4), Z14
+	VXORPS      Z12, Z13, Z15
+	VMINPS      Z15, Z0, Z15
+	VMAXPS      Z15, Z1, Z15
+	VMOVUPS     Z2, Z16
+	VFMADD213PS Z3, Z15, Z16
+	VSUBPS      Z3, Z16, Z16
+	VFMADD231PS Z4, Z16, Z15
+	VFMADD231PS Z5, Z16, Z15
+	VMOVUPS     Z10, Z17
+	VFMADD213PS Z9, Z15, Z17
+	VFMADD213PS Z8, Z15, Z17
+	VFMADD213PS Z7, Z15, Z17
+	VFMADD213PS Z6, Z15, Z17
+	VMULPS      Z15, Z15, Z18
+	VFMADD213PS Z15, Z18, Z17
+	VADDPS      Z11, Z17, Z17
+	VSCALEFPS   Z16, Z17, Z17
+	VADDPS      Z11, Z17, Z17
+	VDIVPS      Z17, Z13, Z17
+	VMULPS      Z14, Z17, Z17
+	VMOVUPS     Z17, (BX)(SI*4)
+	ADDQ        $0x00000010, SI
+	SUBQ        $0x00000010, AX
 	TESTQ       AX, AX
 	JZ          done
 	LEAQ        masks512<>+0(SB), DI
 	KMOVW       (DI)(AX*2), K1
-	VMOVUPS.Z   (CX)(SI*4), K1, Z0
-	VMOVUPS.Z   (DX)(SI*4), K1, Z1
-	VXORPS      minus<>+0(SB), Z0, Z2
-	VMOVUPS     high<>+0(SB), Z3
-	VMINPS      Z2, Z3, Z2
-	VMOVUPS     low<>+0(SB), Z3
-	VMAXPS      Z2, Z3, Z2
-	VMOVUPS     log2e<>+0(SB), Z3
-	VFMADD213PS round<>+0(SB), Z2, Z3
-	VSUBPS      round<>+0(SB), Z3, Z3
-	VFMADD231PS minusLn2High<>+0(SB), Z3, Z2
-	VFMADD231PS minusLn2Low<>+0(SB), Z3, Z2
-	VMOVUPS     q4<>+0(SB), Z4
-	VFMADD213PS q3<>+0(SB), Z2, Z4
-	VFMADD213PS q2<>+0(SB), Z2, Z4
-	VFMADD213PS q1<>+0(SB), Z2, Z4
-	VFMADD213PS q0<>+0(SB), Z2, Z4
-	VMULPS      Z2, Z2, Z5
-	VFMADD213PS Z2, Z5, Z4
-	VADDPS      one<>+0(SB), Z4, Z4
-	VSCALEFPS   Z3, Z4, Z4
-	VADDPS      one<>+0(SB), Z4, Z4
-	VDIVPS      Z4, Z0, Z4
-	VMULPS      Z1, Z4, Z4
-	VMOVUPS     Z4, K1, (BX)(SI*4)
+	VMOVUPS.Z   (CX)(SI*4), K1, Z13
+	VMOVUPS.Z   (DX)(SI*4), K1, Z14
+	VXORPS      Z12, Z13, Z12
+	VMINPS      Z12, Z0, Z12
+	VMAXPS      Z12, Z1, Z12
+	VMOVUPS     Z2, Z0
+	VFMADD213PS Z3, Z12, Z0
+	VSUBPS      Z3, Z0, Z0
+	VFMADD231PS Z4, Z0, Z12
+	VFMADD231PS Z5, Z0, Z12
+	VMOVUPS     Z10, Z1
+	VFMADD213PS Z9, Z12, Z1
+	VFMADD213PS Z8, Z12, Z1
+	VFMADD213PS Z7, Z12, Z1
+	VFMADD213PS Z6, Z12, Z1
+	VMULPS      Z12, Z12, Z2
+	VFMADD213PS Z12, Z2, Z1
+	VADDPS      Z11, Z1, Z1
+	VSCALEFPS   Z0, Z1, Z1
+	VADDPS      Z11, Z1, Z1
+	VDIVPS      Z1, Z13, Z1
+	VMULPS      Z14, Z1, Z1
+	VMOVUPS     Z1, K1, (BX)(SI*4)
+	JMP         done
+
+part0:
+	TESTQ       AX, AX
+	JZ          done
+	LEAQ        masks512<>+0(SB), DI
+	KMOVW       (DI)(AX*2), K1
+	VMOVUPS.Z   (CX)(SI*4), K1, Z13
+	VMOVUPS.Z   (DX)(SI*4), K1, Z14
+	VXORPS      Z12, Z13, Z12
+	VMINPS      Z12, Z0, Z12
+	VMAXPS      Z12, Z1, Z12
+	VMOVUPS     Z2, Z0
+	VFMADD213PS Z3, Z12, Z0
+	VSUBPS      Z3, Z0, Z0
+	VFMADD231PS Z4, Z0, Z12
+	VFMADD231PS Z5, Z0, Z12
+	VMOVUPS     Z10, Z1
+	VFMADD213PS Z9, Z12, Z1
+	VFMADD213PS Z8, Z12, Z1
+	VFMADD213PS Z7, Z12, Z1
+	VFMADD213PS Z6, Z12, Z1
+	VMULPS      Z12, Z12, Z2
+	VFMADD213PS Z12, Z2, Z1
+	VADDPS      Z11, Z1, Z1
+	VSCALEFPS   Z0, Z1, Z1
+	VADDPS      Z11, Z1, Z1
+	VDIVPS      Z1, Z13, Z1
+	VMULPS      Z14, Z1, Z1
+	VMOVUPS     Z1, K1, (BX)(SI*4)
 
 done:
 	VZEROUPPER
@@ -2656,94 +3324,205 @@ done:
 // func siluMulBack512(dgate []float32, dup []float32, dy []float32, gate []float32, up []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·siluMulBack512(SB), NOSPLIT, $0-120
-	MOVQ dy_len+56(FP), AX
-	MOVQ dy_base+48(FP), CX
-	MOVQ gate_base+72(FP), DX
-	MOVQ up_base+96(FP), BX
-	MOVQ dgate_base+0(FP), SI
-	MOVQ dup_base+24(FP), DI
-	XORQ R8, R8
+	MOVQ    dy_len+56(FP), AX
+	VMOVUPS high<>+0(SB), Z0
+	VMOVUPS low<>+0(SB), Z1
+	VMOVUPS log2e<>+0(SB), Z2
+	VMOVUPS round<>+0(SB), Z3
+	VMOVUPS minusLn2High<>+0(SB), Z4
+	VMOVUPS minusLn2Low<>+0(SB), Z5
+	VMOVUPS q0<>+0(SB), Z6
+	VMOVUPS q1<>+0(SB), Z7
+	VMOVUPS q2<>+0(SB), Z8
+	VMOVUPS q3<>+0(SB), Z9
+	VMOVUPS q4<>+0(SB), Z10
+	VMOVUPS one<>+0(SB), Z11
+	VMOVUPS minus<>+0(SB), Z12
+	MOVQ    dy_base+48(FP), CX
+	MOVQ    gate_base+72(FP), DX
+	MOVQ    up_base+96(FP), BX
+	MOVQ    dgate_base+0(FP), SI
+	MOVQ    dup_base+24(FP), DI
+	XORQ    R8, R8
 
 loop:
-	CMPQ        AX, $0x00000010
+	CMPQ        AX, $0x00000020
 	JL          tail
-	VMOVUPS     (CX)(R8*4), Z0
-	VMOVUPS     (DX)(R8*4), Z1
-	VMOVUPS     (BX)(R8*4), Z2
-	VXORPS      minus<>+0(SB), Z1, Z3
-	VMOVUPS     high<>+0(SB), Z4
-	VMINPS      Z3, Z4, Z3
-	VMOVUPS     low<>+0(SB), Z4
-	VMAXPS      Z3, Z4, Z3
-	VMOVUPS     log2e<>+0(SB), Z4
-	VFMADD213PS round<>+0(SB), Z3, Z4
-	VSUBPS      round<>+0(SB), Z4, Z4
-	VFMADD231PS minusLn2High<>+0(SB), Z4, Z3
-	VFMADD231PS minusLn2Low<>+0(SB), Z4, Z3
-	VMOVUPS     q4<>+0(SB), Z5
-	VFMADD213PS q3<>+0(SB), Z3, Z5
-	VFMADD213PS q2<>+0(SB), Z3, Z5
-	VFMADD213PS q1<>+0(SB), Z3, Z5
-	VFMADD213PS q0<>+0(SB), Z3, Z5
-	VMULPS      Z3, Z3, Z6
-	VFMADD213PS Z3, Z6, Z5
-	VADDPS      one<>+0(SB), Z5, Z5
-	VSCALEFPS   Z4, Z5, Z5
-	VADDPS      one<>+0(SB), Z5, Z5
-	VMOVUPS     one<>+0(SB), Z3
-	VDIVPS      Z5, Z3, Z4
-	VMULPS      Z0, Z2, Z2
-	VMULPS      Z4, Z2, Z2
-	VSUBPS      Z4, Z3, Z5
-	VFMADD213PS Z3, Z1, Z5
-	VMULPS      Z5, Z2, Z2
-	VMULPS      Z1, Z0, Z0
-	VMULPS      Z4, Z0, Z0
-	VMOVUPS     Z2, (SI)(R8*4)
-	VMOVUPS     Z0, (DI)(R8*4)
-	ADDQ        $0x00000010, R8
-	SUBQ        $0x00000010, AX
+	VMOVUPS     (CX)(R8*4), Z13
+	VMOVUPS     (DX)(R8*4), Z14
+	VMOVUPS     (BX)(R8*4), Z15
+	VXORPS      Z12, Z14, Z16
+	VMINPS      Z16, Z0, Z16
+	VMAXPS      Z16, Z1, Z16
+	VMOVUPS     Z2, Z17
+	VFMADD213PS Z3, Z16, Z17
+	VSUBPS      Z3, Z17, Z17
+	VFMADD231PS Z4, Z17, Z16
+	VFMADD231PS Z5, Z17, Z16
+	VMOVUPS     Z10, Z18
+	VFMADD213PS Z9, Z16, Z18
+	VFMADD213PS Z8, Z16, Z18
+	VFMADD213PS Z7, Z16, Z18
+	VFMADD213PS Z6, Z16, Z18
+	VMULPS      Z16, Z16, Z19
+	VFMADD213PS Z16, Z19, Z18
+	VADDPS      Z11, Z18, Z18
+	VSCALEFPS   Z17, Z18, Z18
+	VADDPS      Z11, Z18, Z18
+	VDIVPS      Z18, Z11, Z16
+	VMULPS      Z13, Z15, Z15
+	VMULPS      Z16, Z15, Z15
+	VSUBPS      Z16, Z11, Z17
+	VFMADD213PS Z11, Z14, Z17
+	VMULPS      Z17, Z15, Z15
+	VMULPS      Z14, Z13, Z13
+	VMULPS      Z16, Z13, Z13
+	VMOVUPS     Z15, (SI)(R8*4)
+	VMOVUPS     Z13, (DI)(R8*4)
+	VMOVUPS     64(CX)(R8*4), Z13
+	VMOVUPS     64(DX)(R8*4), Z14
+	VMOVUPS     64(BX)(R8*4), Z15
+	VXORPS      Z12, Z14, Z16
+	VMINPS      Z16, Z0, Z16
+	VMAXPS      Z16, Z1, Z16
+	VMOVUPS     Z2, Z17
+	VFMADD213PS Z3, Z16, Z17
+	VSUBPS      Z3, Z17, Z17
+	VFMADD231PS Z4, Z17, Z16
+	VFMADD231PS Z5, Z17, Z16
+	VMOVUPS     Z10, Z18
+	VFMADD213PS Z9, Z16, Z18
+	VFMADD213PS Z8, Z16, Z18
+	VFMADD213PS Z7, Z16, Z18
+	VFMADD213PS Z6, Z16, Z18
+	VMULPS      Z16, Z16, Z19
+	VFMADD213PS Z16, Z19, Z18
+	VADDPS      Z11, Z18, Z18
+	VSCALEFPS   Z17, Z18, Z18
+	VADDPS      Z11, Z18, Z18
+	VDIVPS      Z18, Z11, Z16
+	VMULPS      Z13, Z15, Z15
+	VMULPS      Z16, Z15, Z15
+	VSUBPS      Z16, Z11, Z17
+	VFMADD213PS Z11, Z14, Z17
+	VMULPS      Z17, Z15, Z15
+	VMULPS      Z14, Z13, Z13
+	VMULPS      Z16, Z13, Z13
+	VMOVUPS     Z15, 64(SI)(R8*4)
+	VMOVUPS     Z13, 64(DI)(R8*4)
+	ADDQ        $0x00000020, R8
+	SUBQ        $0x00000020, AX
 	JMP         loop
 
 tail:
+	CMPQ        AX, $0x00000010
+	JL          part0
+	VMOVUPS     (CX)(R8*4), Z13
+	VMOVUPS     (DX)(R8*4), Z14
+	VMOVUPS     (BX)(R8*4), Z15
+	VXORPS      Z12, Z14, Z16
+	VMINPS      Z16, Z0, Z16
+	VMAXPS      Z16, Z1, Z16
+	VMOVUPS     Z2, Z17
+	VFMADD213PS Z3, Z16, Z17
+	VSUBPS      Z3, Z17, Z17
+	VFMADD231PS Z4, Z17, Z16
+	VFMADD231PS Z5, Z17, Z16
+	VMOVUPS     Z10, Z18
+	VFMADD213PS Z9, Z16, Z18
+	VFMADD213PS Z8, Z16, Z18
+	VFMADD213PS Z7, Z16, Z18
+	VFMADD213PS Z6, Z16, Z18
+	VMULPS      Z16, Z16, Z19
+	VFMADD213PS Z16, Z19, Z18
+	VADDPS      Z11, Z18, Z18
+	VSCALEFPS   Z17, Z18, Z18
+	VADDPS      Z11, Z18, Z18
+	VDIVPS      Z18, Z11, Z16
+	VMULPS      Z13, Z15, Z15
+	VMULPS      Z16, Z15, Z15
+	VSUBPS      Z16, Z11, Z17
+	VFMADD213PS Z11, Z14, Z17
+	VMULPS      Z17, Z15, Z15
+	VMULPS      Z14, Z13, Z13
+	VMULPS      Z16, Z13, Z13
+	VMOVUPS     Z15, (SI)(R8*4)
+	VMOVUPS     Z13, (DI)(R8*4)
+	ADDQ        $0x00000010, R8
+	SUBQ        $0x00000010, AX
 	TESTQ       AX, AX
 	JZ          done
 	LEAQ        masks512<>+0(SB), R9
 	KMOVW       (R9)(AX*2), K1
-	VMOVUPS.Z   (CX)(R8*4), K1, Z0
-	VMOVUPS.Z   (DX)(R8*4), K1, Z1
-	VMOVUPS.Z   (BX)(R8*4), K1, Z2
-	VXORPS      minus<>+0(SB), Z1, Z3
-	VMOVUPS     high<>+0(SB), Z4
-	VMINPS      Z3, Z4, Z3
-	VMOVUPS     low<>+0(SB), Z4
-	VMAXPS      Z3, Z4, Z3
-	VMOVUPS     log2e<>+0(SB), Z4
-	VFMADD213PS round<>+0(SB), Z3, Z4
-	VSUBPS      round<>+0(SB), Z4, Z4
-	VFMADD231PS minusLn2High<>+0(SB), Z4, Z3
-	VFMADD231PS minusLn2Low<>+0(SB), Z4, Z3
-	VMOVUPS     q4<>+0(SB), Z5
-	VFMADD213PS q3<>+0(SB), Z3, Z5
-	VFMADD213PS q2<>+0(SB), Z3, Z5
-	VFMADD213PS q1<>+0(SB), Z3, Z5
-	VFMADD213PS q0<>+0(SB), Z3, Z5
-	VMULPS      Z3, Z3, Z6
-	VFMADD213PS Z3, Z6, Z5
-	VADDPS      one<>+0(SB), Z5, Z5
-	VSCALEFPS   Z4, Z5, Z5
-	VADDPS      one<>+0(SB), Z5, Z5
-	VMOVUPS     one<>+0(SB), Z3
-	VDIVPS      Z5, Z3, Z4
-	VMULPS      Z0, Z2, Z2
-	VMULPS      Z4, Z2, Z2
-	VSUBPS      Z4, Z3, Z5
-	VFMADD213PS Z3, Z1, Z5
-	VMULPS      Z5, Z2, Z2
-	VMULPS      Z1, Z0, Z0
-	VMULPS      Z4, Z0, Z0
-	VMOVUPS     Z2, K1, (SI)(R8*4)
-	VMOVUPS     Z0, K1, (DI)(R8*4)
+	VMOVUPS.Z   (CX)(R8*4), K1, Z13
+	VMOVUPS.Z   (DX)(R8*4), K1, Z14
+	VMOVUPS.Z   (BX)(R8*4), K1, Z15
+	VXORPS      Z12, Z14, Z12
+	VMINPS      Z12, Z0, Z12
+	VMAXPS      Z12, Z1, Z12
+	VMOVUPS     Z2, Z0
+	VFMADD213PS Z3, Z12, Z0
+	VSUBPS      Z3, Z0, Z0
+	VFMADD231PS Z4, Z0, Z12
+	VFMADD231PS Z5, Z0, Z12
+	VMOVUPS     Z10, Z1
+	VFMADD213PS Z9, Z12, Z1
+	VFMADD213PS Z8, Z12, Z1
+	VFMADD213PS Z7, Z12, Z1
+	VFMADD213PS Z6, Z12, Z1
+	VMULPS      Z12, Z12, Z2
+	VFMADD213PS Z12, Z2, Z1
+	VADDPS      Z11, Z1, Z1
+	VSCALEFPS   Z0, Z1, Z1
+	VADDPS      Z11, Z1, Z1
+	VDIVPS      Z1, Z11, Z0
+	VMULPS      Z13, Z15, Z15
+	VMULPS      Z0, Z15, Z15
+	VSUBPS      Z0, Z11, Z1
+	VFMADD213PS Z11, Z14, Z1
+	VMULPS      Z1, Z15, Z15
+	VMULPS      Z14, Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMOVUPS     Z15, K1, (SI)(R8*4)
+	VMOVUPS     Z13, K1, (DI)(R8*4)
+	JMP         done
+
+part0:
+	TESTQ       AX, AX
+	JZ          done
+	LEAQ        masks512<>+0(SB), R9
+	KMOVW       (R9)(AX*2), K1
+	VMOVUPS.Z   (CX)(R8*4), K1, Z13
+	VMOVUPS.Z   (DX)(R8*4), K1, Z14
+	VMOVUPS.Z   (BX)(R8*4), K1, Z15
+	VXORPS      Z12, Z14, Z12
+	VMINPS      Z12, Z0, Z12
+	VMAXPS      Z12, Z1, Z12
+	VMOVUPS     Z2, Z0
+	VFMADD213PS Z3, Z12, Z0
+	VSUBPS      Z3, Z0, Z0
+	VFMADD231PS Z4, Z0, Z12
+	VFMADD231PS Z5, Z0, Z12
+	VMOVUPS     Z10, Z1
+	VFMADD213PS Z9, Z12, Z1
+	VFMADD213PS Z8, Z12, Z1
+	VFMADD213PS Z7, Z12, Z1
+	VFMADD213PS Z6, Z12, Z1
+	VMULPS      Z12, Z12, Z2
+	VFMADD213PS Z12, Z2, Z1
+	VADDPS      Z11, Z1, Z1
+	VSCALEFPS   Z0, Z1, Z1
+	VADDPS      Z11, Z1, Z1
+	VDIVPS      Z1, Z11, Z0
+	VMULPS      Z13, Z15, Z15
+	VMULPS      Z0, Z15, Z15
+	VSUBPS      Z0, Z11, Z1
+	VFMADD213PS Z11, Z14, Z1
+	VMULPS      Z1, Z15, Z15
+	VMULPS      Z14, Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMOVUPS     Z15, K1, (SI)(R8*4)
+	VMOVUPS     Z13, K1, (DI)(R8*4)
 
 done:
 	VZEROUPPER

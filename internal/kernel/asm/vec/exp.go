@@ -56,24 +56,27 @@ func tables() {
 
 func constant(name string) Mem { return NewDataAddr(Symbol{Name: name, Static: true}, 0) }
 
+// keepExp keeps the constants of exp.
+func (g *gen) keepExp() {
+	g.keep("high", "low", "log2e", "round", "minusLn2High", "minusLn2Low", "q0", "q1", "q2", "q3", "q4", "one")
+}
+
 // exp replaces x by e^x, as exp32 of the kernel package does.
 func (g *gen) exp(x vec) vec {
-	bound := g.load(constant("high"))
-	VMINPS(x, bound, x) // of a NaN the second operand is kept, and it comes first here
-	bound = g.load(constant("low"))
-	VMAXPS(x, bound, x)
-	t, f := g.load(constant("log2e")), g.vec()
-	VFMADD213PS(constant("round"), x, t)
-	VSUBPS(constant("round"), t, f)
-	VFMADD231PS(constant("minusLn2High"), f, x)
-	VFMADD231PS(constant("minusLn2Low"), f, x)
-	q, square := g.load(constant("q4")), g.vec()
+	VMINPS(x, g.register("high"), x) // of a NaN the second operand is kept, and it comes first here
+	VMAXPS(x, g.register("low"), x)
+	t, f := g.copied("log2e"), g.vec()
+	VFMADD213PS(g.constant("round"), x, t)
+	VSUBPS(g.constant("round"), t, f)
+	VFMADD231PS(g.constant("minusLn2High"), f, x)
+	VFMADD231PS(g.constant("minusLn2Low"), f, x)
+	q, square := g.copied("q4"), g.vec()
 	for i := 3; i >= 0; i-- {
-		VFMADD213PS(constant(fmt.Sprintf("q%d", i)), x, q)
+		VFMADD213PS(g.constant(fmt.Sprintf("q%d", i)), x, q)
 	}
 	VMULPS(x, x, square)
 	VFMADD213PS(x, square, q)
-	VADDPS(constant("one"), q, q)
+	VADDPS(g.constant("one"), q, q)
 	if g.bytes == 64 {
 		VSCALEFPS(f, q, q)
 		return q
@@ -94,8 +97,8 @@ func (g *gen) exp(x vec) vec {
 // onePlusExpMinus returns 1 + e^−x.
 func (g *gen) onePlusExpMinus(x vec) vec {
 	m := g.vec()
-	VXORPS(constant("minus"), x, m)
+	VXORPS(g.constant("minus"), x, m)
 	e := g.exp(m)
-	VADDPS(constant("one"), e, e)
+	VADDPS(g.constant("one"), e, e)
 	return e
 }

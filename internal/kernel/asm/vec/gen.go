@@ -14,7 +14,8 @@ type gen struct {
 	bytes int
 	ins   []string // slices that the function under way reads
 	bases map[string]reg.GPVirtual
-	at, n reg.GPVirtual // index of the next number; how many are left
+	at, n reg.GPVirtual  // index of the next number; how many are left
+	kept  map[string]vec // constants in registers
 }
 
 func (g *gen) lanes() int { return g.bytes / 4 }
@@ -31,7 +32,7 @@ func (g *gen) function(name, signature string, ins ...string) {
 	name = fmt.Sprintf("%s%d", name, g.bytes*8)
 	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")
-	g.ins, g.bases = ins, map[string]reg.GPVirtual{}
+	g.ins, g.bases, g.kept = ins, map[string]reg.GPVirtual{}, map[string]vec{}
 	g.n = GP64()
 	Load(Param(ins[0]).Len(), g.n)
 }
@@ -60,6 +61,39 @@ func (g *gen) number(name string) vec {
 func (g *gen) load(m Mem) vec {
 	r := g.vec()
 	VMOVUPS(m, r)
+	return r
+}
+
+// keep holds constants in registers from here on, where there are enough of these.
+func (g *gen) keep(names ...string) {
+	if g.bytes < 64 {
+		return
+	}
+	for _, c := range names {
+		g.kept[c] = g.load(constant(c))
+	}
+}
+
+// constant is an operand: the register that keeps the constant, or its memory.
+func (g *gen) constant(name string) Op {
+	if r, ok := g.kept[name]; ok {
+		return r
+	}
+	return constant(name)
+}
+
+// register is a constant in a register that is not to be written.
+func (g *gen) register(name string) vec {
+	if r, ok := g.kept[name]; ok {
+		return r
+	}
+	return g.load(constant(name))
+}
+
+// copied is a constant in a register of its own.
+func (g *gen) copied(name string) vec {
+	r := g.vec()
+	VMOVUPS(g.constant(name), r)
 	return r
 }
 

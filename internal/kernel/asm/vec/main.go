@@ -106,37 +106,45 @@ func (g *gen) elementwise() {
 
 func (g *gen) exponentials() {
 	g.function("exp", "func(y, x []float32)", "x")
+	g.keepExp()
 	g.each("y", func(in []vec) vec { return g.exp(in[0]) })
 
 	g.function("expSum", "func(x []float32, max float32) float64", "x")
 	greatest := g.number("max")
+	g.keepExp()
 	acc := g.zeros(128 / g.bytes)
-	g.loop(len(acc)/2, []string{"x"}, func(v int, in []vec, mask reg.Register) []vec {
+	g.loop(len(acc), []string{"x"}, func(v int, in []vec, mask reg.Register) []vec {
+		at := 2 * v % len(acc) // of the two accumulators of these lanes
 		VSUBPS(greatest, in[0], in[0])
 		e := g.exp(in[0])
 		if mask != nil {
 			g.clear(e, mask)
 		}
 		for i, d := range g.doubles(e) {
-			VADDPD(d, acc[2*v+i], acc[2*v+i])
+			VADDPD(d, acc[at+i], acc[at+i])
 		}
 		return []vec{e}
 	})
 	g.result(g.fold(acc, 8, add64))
 
 	g.function("siluMul", "func(y, gate, up []float32)", "gate", "up")
-	g.each("y", func(in []vec) vec {
+	g.keepExp()
+	g.keep("minus")
+	g.loop(2, []string{"y"}, func(_ int, in []vec, _ reg.Register) []vec {
 		d := g.onePlusExpMinus(in[0])
 		VDIVPS(d, in[0], d)
 		VMULPS(in[1], d, d)
-		return d
+		return []vec{d}
 	})
+	g.end()
 
 	g.function("siluMulBack", "func(dgate, dup, dy, gate, up []float32)", "dy", "gate", "up")
-	g.loop(1, []string{"dgate", "dup"}, func(_ int, in []vec, _ reg.Register) []vec {
+	g.keepExp()
+	g.keep("minus")
+	g.loop(2, []string{"dgate", "dup"}, func(_ int, in []vec, _ reg.Register) []vec {
 		dy, gate, up := in[0], in[1], in[2]
 		d := g.onePlusExpMinus(gate)
-		one := g.load(constant("one"))
+		one := g.register("one")
 		sig, rest := g.vec(), g.vec()
 		VDIVPS(d, one, sig)
 		VMULPS(dy, up, up) // dgate = dy·up·σ·(1 + gate·(1−σ))
