@@ -46,9 +46,12 @@ func (h *Handler) HTTP(requests context.Context) *http.Server {
 // handler has something to write. Go lifts the first bound once the body is there;
 // until then it holds too while an unread body is skipped behind a refusal.
 func (h *Handler) hurry(w http.ResponseWriter, r *http.Request) {
-	control, now := http.NewResponseController(w), time.Now()
+	control, now, body := http.NewResponseController(w), time.Now(), h.o.Times.Body
+	if h.draining.Load() {
+		body = min(body, time.Second)
+	}
 	if r.ContentLength != 0 {
-		control.SetReadDeadline(now.Add(h.o.Times.Body)) //nolint:errcheck // where there are none, none are needed
+		control.SetReadDeadline(now.Add(body)) //nolint:errcheck // where there are none, none are needed
 	}
 	control.SetWriteDeadline(now.Add(h.o.Times.Unread)) //nolint:errcheck // the same
 }
@@ -119,6 +122,18 @@ func (c *crowd) serve(ctx context.Context) (done func()) {
 	}
 	count(1)
 	return func() { count(-1) }
+}
+
+// hush makes connections without an answer under way end: nothing more is read from
+// them, so that half a request does not hold up the end of the server.
+func (c *crowd) hush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn, g := range c.conns {
+		if g.served == 0 {
+			conn.SetReadDeadline(time.Now()) //nolint:errcheck // it has ended already
+		}
+	}
 }
 
 func (c *crowd) size() int {

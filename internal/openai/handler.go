@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/hex"
@@ -132,8 +133,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// Drain makes /health say, and new requests hear, that the server is stopping.
-func (h *Handler) Drain() { h.draining.Store(true) }
+// Drain makes /health say, and new requests hear, that the server is stopping. Who
+// has begun to send a request is not waited for.
+func (h *Handler) Drain() {
+	h.draining.Store(true)
+	h.crowd.hush()
+}
 
 // check admits a request: pages of other sites are kept out (a browser names the
 // site, or was led here by a name of its own), and with a key, whoever lacks it.
@@ -145,6 +150,9 @@ func (h *Handler) check(r *http.Request, path string) error {
 	}
 	if h.o.Key == "" && !local(r.Host) {
 		return newFault(http.StatusForbidden, "invalid_request_error", "", "", fmt.Sprintf("the host is called %.100q: without a key only localhost is served", r.Host))
+	}
+	if h.draining.Load() && r.Method == http.MethodPost {
+		return errDraining()
 	}
 	if path == "/health" || h.o.Key == "" {
 		return nil
@@ -185,7 +193,9 @@ func (h *Handler) report(w http.ResponseWriter, _ *http.Request) error {
 		waiting += len(list)
 	}
 	h.gate.mu.Unlock()
-	h.metrics.write(w, slots, waiting, h.crowd.size())
+	var text bytes.Buffer // so that nobody waits for who reads it slowly
+	h.metrics.write(&text, slots, waiting, h.crowd.size())
+	w.Write(text.Bytes()) //nolint:errcheck // the client has gone
 	return nil
 }
 
