@@ -17,60 +17,12 @@ const (
 
 const callForm = `write each call as <tool_call>{"name": …, "arguments": {…}}</tool_call>`
 
-// ParseAct reads one message of the ACT role in Hermes form: blocks
-// <tool_call>{"name": …, "arguments": {…}}</tool_call> amid prose, after
-// optional thinking. "parameters" may stand for "arguments", and a list of such
-// objects for one. Calls that are only thought of are no calls.
-//
-// Well-formed calls are kept in order, their arguments byte for byte as written;
-// more than max of them are refused (0 is no cap). Every other block gives an
-// error in its place and stays in the content as it was written. A tool response
-// after a call is the model's invention: the message ends before it.
-func ParseAct(text string, max int) (chat.Message, []CallError) {
-	r := scan(chat.Sanitize(text), callTag)
-	a := act{max: max}
-	for _, s := range r.spans {
-		if !s.block {
-			if invented := strings.Index(s.raw, responseOpen); invented >= 0 && len(a.calls) > 0 {
-				a.texts = append(a.texts, s.raw[:invented])
-				break
-			}
-			a.texts = append(a.texts, s.raw)
-			continue
-		}
-		if !a.block(s) {
-			a.texts = append(a.texts, s.raw)
-		}
-	}
-	m := chat.Message{Role: chat.Assistant, Thinking: r.thinking, Content: a.content(), Calls: a.calls}
-	if r.thought {
-		m.Content = strings.TrimLeft(m.Content, "\n")
-	}
-	return m, a.errs
-}
-
-// act is a message in the reading.
+// act is what has been read of a message's calls.
 type act struct {
-	max   int
+	max   int // calls that are allowed; 0 is any number
 	place int // of the next call, good or bad
-	texts []string
 	calls []chat.Call
 	errs  []CallError
-}
-
-// content joins the texts: as they are where there is no call, and otherwise
-// without the white space that separated them from the calls.
-func (a *act) content() string {
-	if len(a.calls) == 0 {
-		return strings.Join(a.texts, "")
-	}
-	var kept []string
-	for _, t := range a.texts {
-		if t = strings.TrimSpace(t); t != "" {
-			kept = append(kept, t)
-		}
-	}
-	return strings.Join(kept, "\n")
 }
 
 // block takes the calls of one block and reports whether there was one.

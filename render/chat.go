@@ -147,11 +147,7 @@ func (c *Chat) Parse(ids []int) (chat.Message, []CallError) {
 	if end := slices.IndexFunc(ids, func(id int) bool { return slices.Contains(c.stop, id) }); end >= 0 {
 		ids = ids[:end]
 	}
-	text := c.Text(ids)
-	if c.opens && !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), thinkOpen) {
-		text = thinkOpen + text
-	}
-	return c.shape.parse(text, max(c.conf.MaxCalls, 0))
+	return c.shape.parse(c.Text(ids), max(c.conf.MaxCalls, 0), c.opens)
 }
 
 // Text decodes ids, special tokens included.

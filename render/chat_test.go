@@ -251,6 +251,46 @@ func TestParseBare(t *testing.T) {
 	}
 }
 
+// What is read of a message is written again as it was: whether the prompt opens its
+// thinking or the message does, whether it is closed, with a call and without (R-025).
+func TestThinkingIsWrittenAgain(t *testing.T) {
+	call := "\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>"
+	thinking := strings.Replace(plainTemplate, "m.content", "('<think>\n' + m.reasoning_content + '\n</think>\n\n' if m.reasoning_content else '') + m.content", 1)
+	for name, c := range map[string]*Chat{"opened by the message": newChat(t, thinking, Config{}), "opened by the prompt": newChat(t, strings.Replace(thinking, `assistant\n`, `assistant\n<think>\n`, 1), Config{})} {
+		for _, closed := range []bool{true, false} {
+			for _, says := range []string{"Yes.", "Yes." + call, call[1:]} {
+				text := "<think>\nhm\n</think>\n\n" + says
+				if !closed {
+					text = "<think>\nhm " + says
+				}
+				ids, err := c.Prompt([]chat.Message{user("q")}, nil, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.opens != (name == "opened by the prompt") {
+					t.Fatalf("%s: opens %v", name, c.opens)
+				}
+				if c.opens {
+					text = strings.TrimPrefix(text, "<think>\n")
+				}
+				sampled := c.tok.Encode(text + "<|im_end|>")
+				m, errs := c.Parse(sampled)
+				if thought := strings.Contains(m.Content+calls(m), "hm") || !strings.HasPrefix(m.Thinking, "hm"); thought || len(errs) > 0 || closed == (m.Content == "" && len(m.Calls) == 0) {
+					t.Errorf("%s: %q: %+v %s", name, text, m, codes(errs))
+				}
+				again, err := c.Prompt([]chat.Message{user("q"), m}, nil, Options{Continue: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := append(slices.Clone(ids), sampled...)
+				if got := c.Text(again); closed && strings.TrimRight(got, "\n") != c.Text(want) {
+					t.Errorf("%s: %q\n got %q\nwant %q", name, text, got, c.Text(want))
+				}
+			}
+		}
+	}
+}
+
 func specials(c *Chat, ids []int) (n int) {
 	for _, id := range ids {
 		if c.tok.Special(id) {

@@ -160,7 +160,7 @@ func (c *Chat) probeCalls() {
 			c.shape.lead = tag
 			written = tag + end
 		}
-		if m, _ := parseBare(written, c.shape.lead, 0); len(m.Calls) == 0 {
+		if m, _ := c.shape.parse(written, 0, false); len(m.Calls) == 0 {
 			c.shape.bare, c.shape.lead = false, ""
 			c.note("the template writes calls in a form that is not read back: calls are read as <tool_call>JSON</tool_call>")
 		}

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"strings"
 
 	"envace/chat"
@@ -87,40 +86,4 @@ func listTools(msgs []chat.Message, tools []chat.Function) []chat.Message {
 		msgs = msgs[1:]
 	}
 	return append([]chat.Message{system}, msgs...)
-}
-
-// parse reads a message in the form that the template writes.
-func (s shape) parse(text string, max int) (chat.Message, []CallError) {
-	if !s.bare {
-		return ParseAct(text, max)
-	}
-	m, errs := parseBare(text, s.lead, max)
-	if m.Calls == nil && errs == nil {
-		return ParseAct(text, max)
-	}
-	return m, errs
-}
-
-// parseBare reads a message that is, beside thinking, one JSON value behind lead
-// and nothing else. Without a lead, an object counts as a call only if it has a
-// name and parameters: an example in an answer is no call.
-func parseBare(text, lead string, max int) (chat.Message, []CallError) {
-	r := scan(chat.Sanitize(text), callTag)
-	m := chat.Message{Role: chat.Assistant, Thinking: r.thinking}
-	if len(r.spans) != 1 || r.spans[0].block {
-		return m, nil
-	}
-	value, found := strings.CutPrefix(strings.TrimSpace(r.spans[0].raw), lead)
-	value = strings.TrimSpace(value)
-	if !found || value == "" || value[0] != '{' && value[0] != '[' || !json.Valid([]byte(value)) {
-		return m, nil
-	}
-	var object struct{ Name, Parameters json.RawMessage }
-	if lead == "" && (json.Unmarshal([]byte(value), &object) != nil || object.Name == nil || object.Parameters == nil) {
-		return m, nil
-	}
-	a := act{max: max}
-	a.block(span{block: true, raw: value, value: value})
-	m.Calls = a.calls
-	return m, a.errs
 }

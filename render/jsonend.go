@@ -1,0 +1,58 @@
+package render
+
+import "strings"
+
+// jsonEnd looks for the end of a JSON object or list that is still being written.
+// It sees brackets and strings only: a value that is whole may still be no JSON.
+type jsonEnd struct {
+	at        int // the next byte to look at; behind the white space that follows a whole value
+	from, end int // of the value
+	depth     int
+	quoted    bool
+	escaped   bool
+	whole     bool
+	bad       bool // cannot become JSON
+}
+
+// scan goes on to the end of buf, which has grown, or to that of the value.
+func (j *jsonEnd) scan(buf []byte) {
+	for ; j.at < len(buf) && !j.bad; j.at++ {
+		b := buf[j.at]
+		switch {
+		case j.whole:
+			if strings.IndexByte(" \t\r\n", b) < 0 {
+				return
+			}
+		case j.quoted:
+			j.string(b)
+		case b == '{' || b == '[':
+			if j.depth == 0 {
+				j.from = j.at
+			}
+			j.depth++
+		case j.depth == 0:
+			j.bad = strings.IndexByte(" \t\r\n", b) < 0
+		case b == '}' || b == ']':
+			if j.depth--; j.depth == 0 {
+				j.whole, j.end = true, j.at+1
+			}
+		case b == '"':
+			j.quoted = true
+		default:
+			j.bad = strings.IndexByte(":,+-.0123456789Eaeflnrstu \t\r\n", b) < 0
+		}
+	}
+}
+
+func (j *jsonEnd) string(b byte) {
+	switch {
+	case b < ' ':
+		j.bad = true
+	case j.escaped:
+		j.escaped = false
+	case b == '\\':
+		j.escaped = true
+	case b == '"':
+		j.quoted = false
+	}
+}
