@@ -3,8 +3,9 @@ package kernel
 // Attention works on blocks of query rows and spans of keys: a block is a few
 // consecutive rows of a batch, a span is a run of consecutive positions, in the
 // batch itself or in a cache, which some of the block's rows see. The spans of a
-// row, in order, cover its positions from 0 to its own. So the scores of a block
-// are the only matrix that is held, and rows with a common prefix share its keys.
+// row, in order, cover its positions from 0 to its own. So the scores of a block,
+// going back those of a few of its keys, are the only matrix that is held, and rows
+// with a common prefix share its keys.
 //
 // The bits of a row depend on its own query, keys and values alone: a score is
 // one chain over the channels, the softmax runs over the row from position 0,
@@ -39,8 +40,17 @@ type Block struct {
 	Spans  []Span // for each row in the order of positions
 }
 
-// Scratch is how many numbers Attend needs, and AttendBack twice as many.
+// Scratch is how many numbers Attend needs.
 func (b *Block) Scratch(h Heads) int { return h.Group() * b.N * (b.Width + 2*h.Dim) }
+
+// ScratchBack is how many numbers AttendBack needs.
+func (b *Block) ScratchBack(h Heads) int {
+	return h.Group() * b.N * (2*min(b.Width, backKeys) + 4*h.Dim + 1)
+}
+
+// backKeys is how many keys AttendBack takes at once: what it computes of them
+// stays in the second cache.
+const backKeys = 512
 
 // Rows is a matrix of heads: head j of row i begins at Data[i·Row + j·Dim].
 type Rows struct {
@@ -120,41 +130,64 @@ func (b *Block) Attend(o Rows, lse []float32, q Rows, h Heads, kv, layer int, sc
 // AttendBack is the backward pass of Attend: given do, the gradient of o, it
 // writes the gradient of the queries into dq and adds those of keys and values to
 // dk and dv, which have the rows of the batch; the spans must lie in the batch.
-// Blocks that share spans must not run at once.
-func (b *Block) AttendBack(dq, dk, dv, do, o Rows, lse []float32, q Rows, h Heads, kv, layer int, scratch []float32) {
-	g, n, d, w := group{h, b, kv}, b.N*h.Group(), h.Dim, b.Width
-	s, ds, rest := scratch[:n*w], scratch[n*w:2*n*w], scratch[2*n*w:]
-	qd, god, dqd, od := rest[:n*d], rest[n*d:2*n*d], rest[2*n*d:3*n*d], rest[3*n*d:4*n*d]
+// Blocks that share spans must not run at once. The threads of p share the products.
+func (b *Block) AttendBack(p *Pool, dq, dk, dv, do, o Rows, lse []float32, q Rows, h Heads, kv, layer int, scratch []float32) {
+	g, n, d := group{h, b, kv}, b.N*h.Group(), h.Dim
+	var dense [4][]float32
+	for i := range dense {
+		dense[i], scratch = scratch[:n*d], scratch[n*d:]
+	}
+	qd, god, dqd, dots := dense[0], dense[1], dense[2], scratch[:n]
 	g.gather(qd, q)
 	g.gather(god, do)
-	g.gather(od, o)
-	g.scores(s, qd, layer)
-	for i := range n {
-		r := i / h.Group()
-		row := s[i*w : i*w+b.End[r]]
-		ExpSum(row[:b.Pos[r]+1], lse[(b.Row+r)*h.Heads+kv*h.Group()+i%h.Group()])
-		clear(row[b.Pos[r]+1:])
-		fill(ds[i*w:i*w+b.End[r]], -Dot(god[i*d:(i+1)*d], od[i*d:(i+1)*d]))
+	g.gather(dense[3], o)
+	for i := range dots {
+		dots[i] = Dot(god[i*d:(i+1)*d], dense[3][i*d:(i+1)*d])
 	}
+	s := back{group: g, pool: p, q: qd, do: god, dq: dqd, dots: dots, lse: lse[b.Row*h.Heads+kv*h.Group():], layer: layer}
+	s.p = scratch[n:][:n*min(b.Width, backKeys)]
+	s.ds = scratch[n+len(s.p):][:len(s.p)]
 	for i := range b.Spans {
 		sp := &b.Spans[i]
-		r, m := g.rows(sp)
-		at := r*w + sp.Start
-		(*Pool)(nil).Gemm(dv.Data[sp.Row*dv.Row+kv*d:], dv.Row, Mat{s[at:], 1, w}, Mat{god[r*d:], d, 1}, sp.N, d, m, true)
-		(*Pool)(nil).Gemm(ds[at:], w, Mat{god[r*d:], d, 1}, Mat{g.value(sp, layer), 1, sp.VRow}, m, sp.N, d, true)
-	}
-	for i := range n {
-		end := b.End[i/h.Group()]
-		Mul(ds[i*w:i*w+end], s[i*w:i*w+end])
-	}
-	for i := range b.Spans {
-		sp := &b.Spans[i]
-		r, m := g.rows(sp)
-		at := r*w + sp.Start
-		(*Pool)(nil).Gemm(dqd[r*d:], d, Mat{ds[at:], w, 1}, Mat{g.key(sp, layer), 1, sp.KRow}, m, d, sp.N, sp.Start > 0)
-		(*Pool)(nil).Gemm(dk.Data[sp.Row*dk.Row+kv*d:], dk.Row, Mat{ds[at:], 1, w}, Mat{qd[r*d:], d, 1}, sp.N, d, m, true)
+		for at := 0; at < sp.N; at += backKeys {
+			s.keys(sp, at, min(backKeys, sp.N-at), dk, dv)
+		}
 	}
 	g.scatter(dq, dqd)
+}
+
+// back is a block on its way back. The matrices have its dense rows.
+type back struct {
+	group
+	pool      *Pool
+	q, do, dq []float32 // (rows, Dim)
+	dots, lse []float32 // Σ do·o of each; log of the softmax sums, Group of Heads to a row
+	p, ds     []float32 // (rows, keys under way): probabilities, gradients of scores
+	layer     int
+}
+
+// keys takes n keys of a span, from the at-th on.
+func (s *back) keys(sp *Span, at, n int, dk, dv Rows) {
+	r, m := s.rows(sp)
+	d, start := s.Dim, sp.Start+at
+	q, do := Mat{s.q[r*d:], d, 1}, Mat{s.do[r*d:], d, 1}
+	key, value := s.key(sp, s.layer)[at:], s.value(sp, s.layer)[at*sp.VRow:]
+	s.pool.Gemm(s.p, n, q, Mat{key, sp.KRow, 1}, m, n, d, false)
+	for i := range m {
+		r := (r + i) / s.Group()
+		row := s.p[i*n : (i+1)*n]
+		sees := max(0, min(n, s.b.Pos[r]+1-start))
+		ExpSum(row[:sees], s.lse[r*s.Heads.Heads+(i%s.Group())])
+		clear(row[sees:])
+	}
+	for i := range m {
+		fill(s.ds[i*n:(i+1)*n], -s.dots[r+i])
+	}
+	s.pool.Gemm(dv.Data[(sp.Row+at)*dv.Row+s.kv*d:], dv.Row, Mat{s.p, 1, n}, do, n, d, m, true)
+	s.pool.Gemm(s.ds, n, do, Mat{value, 1, sp.VRow}, m, n, d, true)
+	Mul(s.ds[:m*n], s.p[:m*n])
+	s.pool.Gemm(s.dq[r*d:], d, Mat{s.ds, n, 1}, Mat{key, 1, sp.KRow}, m, d, n, start > 0)
+	s.pool.Gemm(dk.Data[(sp.Row+at)*dk.Row+s.kv*d:], dk.Row, Mat{s.ds, 1, n}, q, n, d, m, true)
 }
 
 func fill(x []float32, v float32) {

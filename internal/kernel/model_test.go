@@ -234,7 +234,7 @@ func TestAttention(t *testing.T) {
 	b := newTestBlock()
 	blk, h := b.block(), b.h
 	o, lse := make([]float32, b.n*12), make([]float32, b.n*4)
-	scratch := make([]float32, 2*blk.Scratch(h))
+	scratch := make([]float32, max(blk.Scratch(h), blk.ScratchBack(h)))
 	q := Rows{b.q, 12}
 	for kv := range h.KV {
 		blk.Attend(Rows{o, 12}, lse, q, h, kv, 0, scratch)
@@ -248,7 +248,7 @@ func TestAttention(t *testing.T) {
 	do := normals(r, len(o))
 	dq, dk, dv := make([]float32, len(b.q)), make([]float32, len(b.k)), make([]float32, len(b.v))
 	for kv := range h.KV {
-		blk.AttendBack(Rows{dq, 12}, Rows{dk, 6}, Rows{dv, 6}, Rows{do, 12}, Rows{o, 12}, lse, q, h, kv, 0, scratch)
+		blk.AttendBack(nil, Rows{dq, 12}, Rows{dk, 6}, Rows{dv, 6}, Rows{do, 12}, Rows{o, 12}, lse, q, h, kv, 0, scratch)
 	}
 	k, v := widen(b.k), widen(b.v)
 	checkGradient(t, "dq", b.q, dq, do, func(x []float64) []float64 { return b.attend64(x, k, v) })

@@ -126,18 +126,25 @@ func (p *pass) attendBack(b *Batch, a acts, layer int) {
 	dq := kernel.Rows{Data: p.dqkv, Row: ld}
 	dk, dv := kernel.Rows{Data: p.dqkv[q:], Row: ld}, kernel.Rows{Data: p.dqkv[q+kv:], Row: ld}
 	p.rows(len(b.IDs), func(lo, hi int) { clear(p.dqkv[lo*ld : hi*ld]) })
-	p.m.pool.Run(len(b.trees)*h.KV, func(i int) {
+	back := func(pool *kernel.Pool, i int) {
 		end := len(b.blocks)
 		if t := i/h.KV + 1; t < len(b.trees) {
 			end = b.trees[t]
 		}
 		for j := b.trees[i/h.KV]; j < end; j++ {
 			blk := &b.blocks[j]
-			s := p.borrow(2 * blk.Scratch(h))
-			blk.AttendBack(dq, dk, dv, do, o, a.lse, qs, h, i%h.KV, layer, s)
+			s := p.borrow(blk.ScratchBack(h))
+			blk.AttendBack(pool, dq, dk, dv, do, o, a.lse, qs, h, i%h.KV, layer, s)
 			p.giveBack(s)
 		}
-	})
+	}
+	// Heads that would leave threads idle are computed by all of these together.
+	n := len(b.trees) * h.KV
+	alone := n - n%p.m.pool.Threads()
+	p.m.pool.Run(alone, func(i int) { back(nil, i) })
+	for i := alone; i < n; i++ {
+		back(p.m.pool, i)
+	}
 }
 
 // placeBack takes dqkv back through scaling, rotation and the norms of heads.

@@ -35,10 +35,9 @@ func (r *run) same(s *kernel.Span) bool {
 	return r.k == s.K && r.start == s.Start && r.n == s.N && &r.data[0] == &s.Data[0]
 }
 
-// blockFloats bounds the scores of one block and head, so that they stay in the
-// processor's second cache.
+// blockFloats bounds the scores of one block and query head.
 const (
-	blockFloats = 1 << 16
+	blockFloats = 1 << 18
 	blockRows   = 64
 )
 

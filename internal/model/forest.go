@@ -14,13 +14,14 @@ type Forest struct {
 }
 
 // Cut sorts rows, so that common prefixes lie together, and cuts them into lists
-// of at most budget different tokens, or of one row. A tree stays in one piece if
-// it can; where it is cut, its prefix occurs in both pieces. A list that has piece
-// tokens takes no further tree.
+// of at most budget different tokens, or of as many as the longest row has, which
+// needs that room anyway. A tree stays in one piece if it can; where it is cut, its
+// prefix occurs in both pieces. A list that has piece tokens takes no further tree.
 func Cut(rows [][]int, piece, budget int) [][]int {
 	order := make([]int, len(rows))
 	for i := range order {
 		order[i] = i
+		budget = max(budget, len(rows[i]))
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return slices.Compare(rows[a], rows[b]) })
 	fresh, tree := freshTokens(rows, order)

@@ -17,7 +17,7 @@ func TestCut(t *testing.T) {
 		{"all fits", 100, [][]int{{0, 3, 2, 4, 1}}},
 		{"trees stay whole", 6, [][]int{{0, 3, 2}, {4, 1}}},
 		{"the tree is cut", 4, [][]int{{0, 3}, {2}, {4, 1}}},
-		{"a row is never cut", 1, [][]int{{0}, {3}, {2}, {4}, {1}}},
+		{"the longest row is never cut", 1, [][]int{{0, 3}, {2}, {4}, {1}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Cut(rows, tt.budget, tt.budget)
