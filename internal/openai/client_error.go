@@ -31,7 +31,7 @@ func (e *StatusError) Error() string {
 // Is makes a dialogue that outgrew the model's window engine.ErrWindow.
 func (e *StatusError) Is(target error) bool {
 	return target == engine.ErrWindow && (e.Code == "context_length_exceeded" || e.Type == "exceed_context_size_error" ||
-		e.Status == http.StatusBadRequest && (strings.Contains(e.Message, "maximum context length") || strings.Contains(e.Message, "exceed context window")))
+		e.Status == http.StatusBadRequest && (strings.Contains(e.Message, "maximum context length") || strings.Contains(e.Message, "exceed context window") || strings.Contains(e.Message, "longer than the model's context length")))
 }
 
 // wireError reads an error however the server puts it: OpenAI's object, the object

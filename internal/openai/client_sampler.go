@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"envace/chat"
@@ -24,14 +25,15 @@ import (
 // tell under what distribution a token was drawn and it is not the weights' own,
 // SampleLogprobs are NaN.
 //
-// Params.MaxTokens must be set. The seed is halved, because some servers refuse
-// large ones; how further answers to one prompt draw from it is the server's affair.
+// Params.MaxTokens must be set. The seed is sent without its highest bit, because
+// servers take signed numbers; how further answers to one prompt draw from it is the
+// server's affair.
 type Sampler struct{ Client *Client }
 
 // Sample draws n continuations of prompt.
 func (s Sampler) Sample(ctx context.Context, prompt []int, n int, p engine.Params) ([]engine.Sequence, error) {
 	if p.MaxTokens < 1 {
-		return nil, errors.New("sample over a network: MaxTokens must be set")
+		return nil, errNoLimit
 	}
 	got, err := s.complete(ctx, s.request(prompt, n, p))
 	if err != nil {
@@ -70,6 +72,8 @@ func (s Sampler) request(prompt []int, n int, p engine.Params) CompletionRequest
 	return req
 }
 
+var errNoLimit = errors.New("sample over a network: MaxTokens must be set")
+
 // errNoTokens is a server that only speaks text.
 var errNoTokens = errors.New("the server gives no token ids: it can complete a chat, but not sample")
 
@@ -104,15 +108,19 @@ func sequence(c CompletionChoice, prompt []int, p engine.Params) (engine.Sequenc
 	return s, nil
 }
 
+// plain reports whether tokens are drawn from the weights' own distribution.
+func plain(p engine.Params) bool {
+	return p.Temperature == 1 && p.TopK == 0 && (p.TopP == 0 || p.TopP == 1) && p.MinP == 0
+}
+
 // drawn is what can be said of the distribution that was drawn from.
 func drawn(logprobs []float32, p engine.Params) []float32 {
 	out := slices.Clone(logprobs)
-	plain := p.Temperature == 1 && p.TopK == 0 && (p.TopP == 0 || p.TopP == 1) && p.MinP == 0
 	for i := range out {
 		switch {
 		case p.Temperature == 0:
 			out[i] = 0
-		case !plain:
+		case !plain(p):
 			out[i] = float32(math.NaN())
 		}
 	}
@@ -157,27 +165,39 @@ func scores(got Completion, row []int) ([]float32, error) {
 }
 
 // complete posts a request for completions.
-func (s Sampler) complete(ctx context.Context, req CompletionRequest) (Completion, error) {
-	var got Completion
-	err := s.Client.do(ctx, s.Client.Base+"/completions", func(dialect) any { return req }, func(resp *http.Response) (bool, error) {
+func (s Sampler) complete(ctx context.Context, req CompletionRequest) (got Completion, err error) {
+	err = s.Client.exchange(ctx, s.Client.Base+"/completions", req, &got, func() chat.Usage {
+		if got.Usage == nil {
+			return chat.Usage{}
+		}
+		return chat.Usage{Prompt: got.Usage.PromptTokens, Completion: got.Usage.CompletionTokens}
+	})
+	return got, err
+}
+
+// exchange posts a body and reads the answer into got, a pointer, which each try sets
+// anew. used tells what the answer cost.
+func (c *Client) exchange(ctx context.Context, at string, body, got any, used func() chat.Usage) error {
+	err := c.do(ctx, at, func(dialect) any { return body }, func(resp *http.Response) (bool, error) {
 		const most = 256 << 20
-		got = Completion{}
+		reflect.ValueOf(got).Elem().SetZero()
 		data, err := io.ReadAll(io.LimitReader(resp.Body, most))
 		if err == nil {
-			err = json.Unmarshal(data, &got)
+			err = json.Unmarshal(data, got)
 		}
 		if err != nil {
 			return false, retry.Later(fmt.Errorf("the answer is broken: %w", err), 0)
 		}
 		return false, nil
 	}, func() (any, chat.Usage) {
-		if got.Usage == nil {
-			return nil, chat.Usage{}
+		u := used()
+		if u == (chat.Usage{}) {
+			return nil, u
 		}
-		return got.Usage, chat.Usage{Prompt: got.Usage.PromptTokens, Completion: got.Usage.CompletionTokens}
+		return Usage{u.Prompt, u.Completion, u.Prompt + u.Completion}, u
 	})
 	if err != nil {
-		return got, fmt.Errorf("model %s at %s: %w", s.Client.Model, s.Client.host(), err)
+		return fmt.Errorf("model %s at %s: %w", c.Model, c.host(), err)
 	}
-	return got, nil
+	return nil
 }

@@ -58,7 +58,7 @@ func TestSamplerAsksForTokens(t *testing.T) {
 	if err != nil || got[0].Tokens[0] != 8 || got[1].Tokens[0] != 9 || got[0].SampleLogprobs[0] == got[0].SampleLogprobs[0] {
 		t.Errorf("got %+v %v", got, err)
 	}
-	const want = `/v1/completions {"model":"m","prompt":[1,2],"max_tokens":4,"temperature":0.5,"top_p":0.9,"seed":5,"n":2,"logprobs":0,"top_k":3,"min_p":0.1,"stop_token_ids":[9],"return_token_ids":true}`
+	const want = `/v1/completions {"model":"m","prompt":[1,2],"max_tokens":4,"temperature":0.5,"top_p":0.9,"seed":10,"n":2,"logprobs":0,"top_k":3,"min_p":0.1,"stop_token_ids":[9],"return_token_ids":true}`
 	if sent != want {
 		t.Errorf("sent %s", sent)
 	}

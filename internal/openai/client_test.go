@@ -175,6 +175,7 @@ func TestClientRefuses(t *testing.T) {
 		{"older vllm", status(400, whole, `{"object":"error","message":"This model's maximum context length is 8 tokens.","type":"BadRequestError","code":400}`), "maximum context length", engine.ErrWindow, 1},
 		{"window by code", status(400, whole, `{"error":{"message":"too long","code":"context_length_exceeded"}}`), "too long", engine.ErrWindow, 1},
 		{"llama.cpp", status(400, whole, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_ctx":8}}`), "context size", engine.ErrWindow, 1},
+		{"sglang", status(400, whole, `{"error":{"message":"The input (9 tokens) is longer than the model's context length (8 tokens)."}}`), "context length", engine.ErrWindow, 1},
 		{"a text", status(404, whole, `{"error":"model not found"}`), "404 Not Found: model not found", nil, 1},
 		{"detail of FastAPI", status(422, whole, `{"detail":[{"loc":["body"],"msg":"Field required"}]}`), "Field required", nil, 1},
 		{"a page", status(502, "text/html", "<html>\n<b>Bad gateway</b></html>"), "502 Bad Gateway: <html> <b>Bad gateway</b></html>; given up after 3 tries", nil, 3},
@@ -404,7 +405,7 @@ func TestClientRequest(t *testing.T) {
 		`"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},` +
 		`{"type":"function","function":{"name":"g","parameters":{"type":"object","properties":{}}}}],"tool_choice":"auto",` +
 		`"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"},"strict":true}},` +
-		`"max_tokens":9,"temperature":0,"seed":4611686018427387908,"stop":["x"]}`
+		`"max_tokens":9,"temperature":0,"seed":8,"stop":["x"]}`
 	if string(got) != want {
 		t.Errorf("sent %s\nwant %s", got, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"envace/chat"
 	"envace/internal/retry"
@@ -41,8 +42,9 @@ func (c *Client) request(msgs []chat.Message, tools []chat.Function, o chat.Opti
 	return req
 }
 
-// wireSeed is a seed that every server reads: not negative.
-func wireSeed(seed uint64) int64 { return int64(seed >> 1) }
+// wireSeed is a seed that every server reads: not negative. Small ones stay as they
+// are.
+func wireSeed(seed uint64) int64 { return int64(seed & math.MaxInt64) }
 
 // outgoing is a message as it is sent: text is never null but beside calls, and
 // fields that a role does not have are left out.
