@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"envace/chat"
 
@@ -129,6 +130,18 @@ func TestErrorShape(t *testing.T) {
 		}
 		if e := got["error"]; len(got) != 1 || e["code"] == "" || e["message"] == "" {
 			t.Errorf("payload %s", text)
+		}
+	}
+}
+
+// What is quoted of a block is cut between characters, and broken bytes are none of it
+//
+func TestQuotesAreWhole(t *testing.T) {
+	for n := range 8 {
+		in := strings.Repeat("x", 170+n) + strings.Repeat("─😀", 30)
+		_, errs := ParseAct("<tool_call>{"+in+"\xff</tool_call>", 0)
+		if raw := errs[0].Raw; !utf8.ValidString(raw) || utf8.RuneCountInString(raw) != rawLimit || !strings.HasPrefix("<tool_call>{"+in, raw) {
+			t.Errorf("%q", raw)
 		}
 	}
 }

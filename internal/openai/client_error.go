@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"unicode"
 
 	"envace/engine"
 )
@@ -85,9 +86,15 @@ func codeText(raw json.RawMessage) *string {
 	return &text
 }
 
-// short is one line of at most 500 bytes.
+// short is one line of at most 500 bytes, without characters that steer a terminal.
 func short(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, text)
 	if len(text) > 500 {
 		text = strings.ToValidUTF8(text[:500], "") + "…"
 	}

@@ -1,18 +1,21 @@
 package openai
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"envace/chat"
-	"envace/internal/oracle"
+	"envace/internal/retry"
 )
 
 // The cases of this file are reports of what broke in other clients.
@@ -119,36 +122,87 @@ func TestLongAnswers(t *testing.T) {
 			t.Errorf("a line of %d bytes: %v", size, err)
 		}
 	}
-	for name, endless := range map[string]string{
-		"a line": "x", "content": "data: " + strings.Replace(firstChunk, `"a"`, `"`+strings.Repeat("a", 1<<16)+`"`, 1) + "\n\n", "comments": ": " + strings.Repeat("still here ", 1000) + "\n\n",
+	for name, part := range map[string]string{
+		"a line": strings.Repeat("x", 1<<16), "content": "data: " + strings.Replace(firstChunk, `"a"`, `"`+strings.Repeat("a", 1<<20)+`"`, 1) + "\n\n", "comments": ": " + strings.Repeat("still here ", 10000) + "\n\n",
 	} {
-		for _, kind := range []string{sse, whole} {
-			if kind == whole && name != "a line" || name == "comments" && !oracle.Thorough() {
-				continue
-			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			tries := 0
-			c := peer(t, func(w http.ResponseWriter, r *http.Request) {
-				tries++
-				w.Header().Set("Content-Type", kind)
-				part := strings.Repeat(endless, 1+(1<<20)/len(endless))
-				for {
-					if _, err := io.WriteString(w, part); err != nil {
-						return
-					}
-				}
-			})
-			_, _, err := c.Complete(t.Context(), hi(), nil, chat.Options{})
-			runtime.GC()
-			runtime.ReadMemStats(&after)
-			if err == nil || !strings.Contains(err.Error(), "more than") || tries != 1 {
-				t.Errorf("%s as %s: %v after %d tries", name, kind, err, tries)
-			}
-			if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 256<<20 {
-				t.Errorf("%s as %s: %d bytes are left", name, kind, grown)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var a answer
+		_, inStream := a.readStream(&endless{part: part}, nil)
+		inWhole := a.readWhole(&endless{part: part})
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		for _, err := range []error{inStream, inWhole} {
+			if err == nil || retry.IsLater(err) || !strings.Contains(err.Error(), "more than") {
+				t.Errorf("%s: %v", name, err)
 			}
 		}
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 2*maxAnswer {
+			t.Errorf("%s: %d bytes are left", name, grown)
+		}
+	}
+}
+
+// endless is part, again and again.
+type endless struct {
+	part string
+	at   int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.part[e.at:])
+	e.at = (e.at + n) % len(e.part)
+	return n, nil
+}
+
+// Whoever gives up a request, with a stream or without, frees the slot at the other end
+// (R-043).
+func TestGivingUpFreesTheServer(t *testing.T) {
+	p := newParrot(baseChat(t))
+	p.text, p.pace = strings.Repeat("word ", 10000), 5*time.Millisecond
+	client := Client{Base: served(t, p, func(s *Server) { s.Slots = 1 }) + "/v1", Model: "m"}
+	for range 2 {
+		for name, ask := range map[string]func(context.Context) error{
+			"whole": func(ctx context.Context) error {
+				_, _, err := client.Complete(ctx, hi(), nil, chat.Options{})
+				return err
+			},
+			"stream": func(ctx context.Context) error {
+				_, _, err := client.Stream(ctx, hi(), nil, chat.Options{}, func(string, string) {})
+				return err
+			},
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			failed := make(chan error)
+			go func() { failed <- ask(ctx) }()
+			for p.active.Load() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+			if err := <-failed; !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", name, err)
+			}
+			for began := time.Now(); p.active.Load() > 0; time.Sleep(time.Millisecond) {
+				if time.Since(began) > 10*time.Second {
+					t.Fatalf("%s: the slot is not free", name)
+				}
+			}
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// What is cut for an error is cut between characters, and has no bytes that the
+// terminal or a strict reader would choke on (R-060).
+func TestShortErrors(t *testing.T) {
+	for n := range 12 {
+		text := strings.Repeat("x", 490+n) + strings.Repeat("─😀", 20) + "\xff\x00\x1b[31m"
+		if got := short(text); !utf8.ValidString(got) || len(got) > 510 || strings.ContainsRune(got, utf8.RuneError) {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
+	if got := short("a\x1b[31mb\x00c\xff"); !utf8.ValidString(got) || strings.ContainsAny(got, "\x1b\x00") {
+		t.Errorf("%q", got)
 	}
 }
 
