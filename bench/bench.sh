@@ -8,11 +8,12 @@
 #   lora full  SmolLM2-135M, one row of 256 tokens; PyTorch with peft, PyTorch
 #   dialogue   SmolLM2-135M with an adapter, the turns of one dialogue of about 8k tokens; PyTorch
 #   sample     SmolLM2-135M, 32 streams with a prompt of 1k tokens, and one stream; transformers
-#   llama      the same against llama.cpp (builds it: ten minutes)
+#   llama      the same against llama.cpp (builds it: ten minutes), with its weights as F32, F16 and Q8_0
+#   serve      1, 8 and 32 clients of envace serve and of llama.cpp's server (builds it too)
 #   gemm       float32 products; OpenBLAS (numpy) and MKL (PyTorch)
 #   growth     our cost by tokens, group, turns, threads and model, as docs/performance/*.svg
 #
-# Needs Go, Python 3 with venv, a C++ compiler for llama, and some 9 GB below
+# Needs Go, Python 3 with venv, a C++ compiler for llama and serve, and some 9 GB below
 # ${ENVACE_CACHE:-~/.cache/envace-ci}. ENVACE_POLICY is the checkpoint after SFT of a quickstart
 # run, which plays grpo's episodes; without it, a short run makes one.
 # ENVACE_DIALOGUES is a file in CM2's form, for dialogue. ENVACE_CPU chooses our instruction set.
@@ -39,6 +40,10 @@ smollm2() {
 	fi
 	[ -d "$dir/smollm2" ] ||
 		printf '{"do":"open","path":"%s"}\n{"do":"export","path":"%s"}\n' "$gguf" "$dir/smollm2" | "$dir/engine"
+}
+
+llama() {
+	"$python" -c 'import llama_cpp.server.app' 2>/dev/null || "$python" -m pip install -q "llama-cpp-python[server]==0.3.36"
 }
 
 policy() {
@@ -78,8 +83,15 @@ work() {
 		;;
 	llama)
 		smollm2
-		"$python" -c 'import llama_cpp' 2>/dev/null || "$python" -m pip install -q llama-cpp-python==0.3.36
+		llama
 		"$python" bench/sample.py "$dir/smollm2" --peer llama --gguf "$gguf"
+		"$python" bench/sample.py "$dir/smollm2" --peer llama --gguf "$gguf" --streams 1 --tokens 1
+		;;
+	serve)
+		smollm2
+		llama
+		CGO_ENABLED=0 go build -o "$dir/envace" ./cmd/envace
+		"$python" bench/serve.py "$dir/envace" "$gguf" --float32 "$("$python" bench/llamafile.py "$gguf" "$dir" F32)"
 		;;
 	gemm)
 		PYTHON=$python bench/gemm.sh

@@ -1,41 +1,32 @@
 """llama.cpp as the other side of sampling, through llama-cpp-python's bindings:
 the prompt is decoded once, its keys are shared, and each step decodes one token
-of every stream."""
+of every stream in one batch."""
 
-import ctypes
-import math
-import os
-import tempfile
+import llama_cpp.llama_cpp as l
+import llamafile
+import numpy
 
-import llama_cpp as l
-
-FORMATS = {"F32": 0, "F16": 1, "Q8_0": 7}  # llama_ftype
+# Rounded weights change log-probabilities, and F32 is what we compute with.
+TOLERANCE = {"F32": 0.02, "F16": 0.05, "Q8_0": 0.5}
 
 
 class Llama:
-    """A GGUF file, its weights converted to a format first. Keys and values are F32."""
+    """The weights of a GGUF file in one of llamafile's formats. Keys and values are F16, llama.cpp's default."""
 
-    def __init__(self, gguf, kind, prompt, tokens, streams, threads):
-        self.tokens, self.name = tokens, f"llama.cpp ({l.__version__} of its bindings), {kind}"
-        # Rounding the weights changes the log-probabilities, and F32 is what we compute with.
-        self.tolerance = {"F32": 5e-3, "F16": 5e-2, "Q8_0": 0.5}[kind]
-        l.llama_log_set(silent, None)
+    def __init__(self, gguf, folder, kind, prompt, tokens, streams, threads):
+        self.tokens, self.tolerance = tokens, TOLERANCE[kind]
+        path = llamafile.convert(gguf, folder, kind)
+        self.name = f"llama.cpp {kind}" + (" without AMX" if llamafile.avoid_broken_kernels(path) else "")
+        l.llama_log_set(llamafile.silent, None)
         l.llama_backend_init()
-        with tempfile.TemporaryDirectory() as tmp:
-            path = os.path.join(tmp, kind + ".gguf")
-            how = l.llama_model_quantize_default_params()
-            how.ftype, how.allow_requantize, how.nthread = FORMATS[kind], True, threads
-            if l.llama_model_quantize(gguf.encode(), path.encode(), ctypes.byref(how)) != 0:
-                raise SystemExit(f"llama.cpp: convert {gguf} to {kind}")
-            p = l.llama_model_default_params()
-            p.use_mmap = False
-            self.model = l.llama_model_load_from_file(path.encode(), p)
+        self.model = l.llama_model_load_from_file(path.encode(), l.llama_model_default_params())
         c = l.llama_context_default_params()
         c.n_ctx, c.n_batch, c.n_ubatch = prompt + streams * (tokens + 1) + 64, 2048, 512
         c.n_seq_max, c.kv_unified = streams, True
         c.n_threads = c.n_threads_batch = threads
-        c.type_k = c.type_v = 0  # F32
         self.context = l.llama_init_from_model(self.model, c)
+        if not self.model or not self.context:
+            raise SystemExit(f"llama.cpp: open {gguf} as {kind}")
         self.memory = l.llama_get_memory(self.context)
         self.batch = l.llama_batch_init(2048, 0, 1)
         self.vocabulary = l.llama_vocab_n_tokens(l.llama_model_get_vocab(self.model))
@@ -74,19 +65,13 @@ class Llama:
         self.begin(prompt)
         out, at = [], len(prompt) - 1
         for i, token in enumerate(continuation):
-            z = l.llama_get_logits_ith(self.context, at)[: self.vocabulary]
-            top = max(z)
-            out.append(z[token] - top - math.log(math.fsum(math.exp(x - top) for x in z)))
+            z = numpy.ctypeslib.as_array(l.llama_get_logits_ith(self.context, at), (self.vocabulary,)).astype(float)
+            out.append(float(z[token] - z.max() - numpy.log(numpy.exp(z - z.max()).sum())))
             self.decode([(token, len(prompt) + i, 0, True)])
             at = 0
         return out
 
-    def __del__(self):
+    def close(self):
         l.llama_batch_free(self.batch)
         l.llama_free(self.context)
         l.llama_model_free(self.model)
-
-
-@l.llama_log_callback
-def silent(level, text, data):
-    pass

@@ -2,7 +2,8 @@
 one stream.
 
 Usage: sample.py MODEL --peer transformers|llama [--gguf FILE]. Every round has
-a prompt of its own, so that nothing is left over in a cache.
+a prompt of its own, so that nothing is left over in a cache. --tokens 1 times
+the prompt alone.
 """
 
 import argparse
@@ -20,6 +21,7 @@ def options():
     p.add_argument("model")
     p.add_argument("--peer", choices=("transformers", "llama"), required=True)
     p.add_argument("--gguf", help="for llama: the file that MODEL was exported from")
+    p.add_argument("--kinds", default="F32,F16,Q8_0", help="for llama: formats of its weights")
     p.add_argument("--streams", default="32,1")
     p.add_argument("--prompt", type=int, default=1000)
     p.add_argument("--tokens", type=int, default=64)
@@ -56,14 +58,18 @@ class Transformers:
         logits = self.model(torch.tensor([prompt + continuation]), logits_to_keep=len(continuation) + 1).logits[0, :-1]
         return log_softmax(logits, -1).gather(1, torch.tensor(continuation)[:, None])[:, 0].tolist()
 
+    def close(self):
+        self.model = None
+
 
 def peers(o):
     if o.peer == "transformers":
         return [lambda: Transformers(o.model, o.tokens, False), lambda: Transformers(o.model, o.tokens, True)]
     import llamaside
 
-    return [lambda kind=kind: llamaside.Llama(o.gguf, kind, o.prompt, o.tokens, max(map(int, o.streams.split(","))), o.threads)
-            for kind in ("F32", "F16", "Q8_0")]
+    most = max(map(int, o.streams.split(",")))
+    return [lambda kind=kind: llamaside.Llama(o.gguf, os.path.dirname(o.model), kind, o.prompt, o.tokens, most, o.threads)
+            for kind in o.kinds.split(",")]
 
 
 def main():
@@ -77,7 +83,7 @@ def main():
         peer = make()
         for streams in map(int, o.streams.split(",")):
             compare(o, ours, peer, streams, draw)
-        del peer
+        peer.close()
     ours.close()
 
 
@@ -90,10 +96,10 @@ def compare(o, ours, peer, streams, draw):
     def our_round(i):
         return ours.time("sample", prompts=[prompts[i]], count=streams, tokens=o.tokens, heat=1.0, seed=i)[1]
 
-    short = words(8)
-    drawn = ours.ask("sample", prompts=[short], count=1, tokens=16, heat=1.0)  # also to warm up
-    peer.sample(short, 1)
-    sides.agree("log-probabilities", drawn["logprobs"][0], peer.logprobs(short, drawn["tokens"][0]), absolute=peer.tolerance)
+    first = words(o.prompt)
+    drawn = ours.ask("sample", prompts=[first], count=1, tokens=16, heat=1.0)  # also to warm up
+    peer.sample(words(8), 1)
+    sides.agree("log-probabilities", drawn["logprobs"][0], peer.logprobs(first, drawn["tokens"][0]), absolute=peer.tolerance)
     pairs = sides.alternate(our_round, sides.timed(lambda i: peer.sample(prompts[i], streams)), o.rounds, o.seconds)
     print(sides.HEAD)
     sides.report(f"SmolLM2-135M, {streams} × {o.tokens} tokens after a prompt of {o.prompt}", peer.name, pairs, ("tokens", streams * o.tokens))

@@ -180,10 +180,10 @@ func (c *Client) refusal(resp *http.Response, spoken dialect) error {
 	e := wireError(data)
 	err := &StatusError{Status: resp.StatusCode, Message: c.redact(e.Message), Type: e.Type, Code: deref(e.Code), Param: deref(e.Param)}
 	switch {
-	case spoken.learn(err) != spoken:
-		c.dialect.Store(spoken.learn(err))
+	case spoken.learn(err, string(data)) != spoken:
+		c.dialect.Store(spoken.learn(err, string(data)))
 		return retry.Later(err, 0)
-	case err.Code == "insufficient_quota":
+	case err.Code == "insufficient_quota" || malformed(err):
 		return err
 	case retry.Passing(resp.StatusCode):
 		return retry.Later(err, retry.After(resp.Header, time.Now()))

@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -9,24 +9,46 @@ import (
 type dialect struct {
 	completionTokens bool // max_completion_tokens in the place of max_tokens
 	bareSchema       bool // schemas beside the type json_object, without json_schema
+	textBesideCalls  bool // "" in the place of null
 }
 
-// learn is d with what the refusal of a request in d asks for. It is d itself
-// where that is nothing, or nothing new.
-func (d dialect) learn(e *StatusError) dialect {
-	if e.Status == http.StatusBadRequest && e.Param == "max_tokens" && strings.Contains(e.Message, "max_completion_tokens") {
+// learn is d with what the refusal of a request in d asks for, whose body is text.
+// It is d itself where that is nothing, or nothing new.
+func (d dialect) learn(e *StatusError, text string) dialect {
+	says := func(parts ...string) bool {
+		return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(text, p) })
+	}
+	if e.Param == "max_tokens" && says("max_completion_tokens") {
 		d.completionTokens = true
 	}
-	if strings.Contains(e.Message, "response_format") && strings.Contains(e.Message, "'json_object'") {
+	if says("response_format", "'json_object'") {
 		d.bareSchema = true
 	}
+	if says("'content'", "valid string", "None") || says("concatenate str", "NoneType") {
+		d.textBesideCalls = true
+	}
 	return d
+}
+
+// malformed reports a status that blames the server for what only another request
+// can mend: FastAPI's complaints about a body, as some servers hand them on.
+func malformed(e *StatusError) bool {
+	return strings.Contains(e.Message, "validation error") && strings.Contains(e.Message, "body")
 }
 
 // body is a request in d.
 func (d dialect) body(req ChatRequest) any {
 	if d.completionTokens {
 		req.MaxTokens, req.MaxCompletionTokens = nil, req.MaxTokens
+	}
+	if d.textBesideCalls {
+		var none Content
+		req.Messages = slices.Clone(req.Messages)
+		for i := range req.Messages {
+			if req.Messages[i].Content == nil {
+				req.Messages[i].Content = &none
+			}
+		}
 	}
 	if d.bareSchema && req.ResponseFormat != nil {
 		return bareRequest{req, bareFormat{"json_object", req.ResponseFormat.JSONSchema.Schema}}

@@ -178,6 +178,7 @@ func TestClientRefuses(t *testing.T) {
 		{"sglang", status(400, whole, `{"error":{"message":"The input (9 tokens) is longer than the model's context length (8 tokens)."}}`), "context length", engine.ErrWindow, 1},
 		{"a text", status(404, whole, `{"error":"model not found"}`), "404 Not Found: model not found", nil, 1},
 		{"detail of FastAPI", status(422, whole, `{"detail":[{"loc":["body"],"msg":"Field required"}]}`), "Field required", nil, 1},
+		{"a malformed request with status 500", status(500, whole, `{"error":{"message":"1 validation error:\n  {'type': 'less_than_equal', 'loc': ('body', 'top_p'), 'msg': 'Input should be less than or equal to 1', 'input': 1.5, 'ctx': {'le': 1.0}}\n","type":"internal_server_error","param":null,"code":null}}`), "'top_p'", nil, 1},
 		{"a page", status(502, "text/html", "<html>\n<b>Bad gateway</b></html>"), "502 Bad Gateway: <html> <b>Bad gateway</b></html>; given up after 3 tries", nil, 3},
 		{"nothing", status(500, whole, ""), "500 Internal Server Error; given up", nil, 3},
 		{"busy", status(429, whole, `{"error":{"message":"slow down","type":"rate_limit_error"}}`), "slow down; given up after 3 tries", nil, 3},
@@ -442,6 +443,43 @@ func TestClientLearnsTheNameOfTheLimit(t *testing.T) {
 	first.Wait()
 	if ask(); refused.Load() != 2 {
 		t.Errorf("refused %d times", refused.Load())
+	}
+}
+
+// llama.cpp's server knows no json_schema and wants text beside calls. It says so
+// with status 500, in FastAPI's words.
+func TestClientLearnsADialect(t *testing.T) {
+	const (
+		schema  = `{"error":{"message":"1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema', 'ctx': {'expected': \"'text' or 'json_object'\"}}\n\n  File \"app.py\", line 376, in create_chat_completion\n    POST /v1/chat/completions","type":"internal_server_error","param":null,"code":null}}`
+		content = `{"error":{"message":"7 validation errors:\n  {'type': 'literal_error', 'loc': ('body', 'messages', 1, 'ChatCompletionRequestSystemMessage', 'role'), 'msg': \"Input should be 'system'\", 'input': 'assistant', 'ctx': {'expected': \"'system'\"}}\n  {'type': 'literal_error', 'loc': ('body', 'messages', 1, 'ChatCompletionRequestUserMessage', 'role'), 'msg': \"Input should be 'user'\", 'input': 'assistant', 'ctx': {'expected': \"'user'\"}}\n  {'type': 'string_type', 'loc': ('body', 'messages', 1, 'ChatCompletionRequestAssistantMessage', 'content'), 'msg': 'Input should be a valid string', 'input': None}\n","type":"internal_server_error","param":null,"code":null}}`
+	)
+	var bodies []string
+	c := peer(t, func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		body := string(data)
+		bodies = append(bodies, body)
+		refusal := ""
+		switch {
+		case strings.Contains(body, "json_schema"):
+			refusal = schema
+		case strings.Contains(body, `"content":null`):
+			refusal = content
+		default:
+			sends(whole, answered)(w, r)
+			return
+		}
+		w.WriteHeader(500)
+		_, _ = io.WriteString(w, refusal)
+	})
+	msgs := append(hi(), chat.Message{Role: chat.Assistant, Calls: []chat.Call{{ID: "a", Name: "f", Arguments: json.RawMessage(`{}`)}}}, chat.Message{Role: chat.Tool, CallID: "a", Content: "1"})
+	for range 2 {
+		if _, _, err := c.Complete(t.Context(), msgs, nil, chat.Options{Schema: json.RawMessage(`{"type":"object","title":"<x>"}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(bodies) != 4 || bodies[2] != bodies[3] || strings.Count(bodies[2], `"response_format"`) != 1 ||
+		!strings.Contains(bodies[2], `"response_format":{"type":"json_object","schema":{"type":"object","title":"<x>"}}`) || !strings.Contains(bodies[2], `{"role":"assistant","content":"","tool_calls"`) {
+		t.Errorf("sent %s", strings.Join(bodies, "\n"))
 	}
 }
 
