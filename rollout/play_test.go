@@ -101,19 +101,28 @@ func TestPlay(t *testing.T) {
 			stop:   StopTurns, want: []string{"0 user: a", "0 policy: 1", "1 user: b", "1 policy: 2", "2 user: c"},
 		},
 		{
-			name: "a message hits its cap", turns: []string{"hi"}, act: []line{{text: "well, ", stop: engine.StopLength}},
+			name: "R-016 a message hits its cap", turns: []string{"hi"}, act: []line{{text: "well, ", stop: engine.StopLength}},
 			stop: StopTokens, want: []string{"0 user: hi", "0 policy: well, "},
 		},
 		{
-			name: "a message fills the window", turns: []string{"hi"}, act: []line{{text: "well, ", stop: engine.StopWindow}},
+			name: "R-020 a call at the cap is not made", turns: []string{"hi"}, act: []line{{text: call("list", `{}`), stop: engine.StopLength}}, tools: says("never asked"),
+			stop: StopTokens, want: []string{"0 user: hi", "0 policy: [list {}]"},
+		},
+		{
+			name: "R-055 a reply in the last message that is allowed is judged as it is", turns: []string{"hi"}, act: says(call("list", `{}`), "done"), tools: says(result(`{"n":0}`)),
+			limits: Limits{Messages: 2}, judge: judgeFunc(func(*Episode) (Verdict, error) { return Verdict{Known: true, Stop: true}, nil }),
+			stop: StopJudge, want: []string{"0 user: hi", "0 policy: [list {}]", `0 imagined: {"n":0}`, "0 policy: done"},
+		},
+		{
+			name: "R-016 a message fills the window", turns: []string{"hi"}, act: []line{{text: "well, ", stop: engine.StopWindow}},
 			stop: StopWindow, want: []string{"0 user: hi", "0 policy: well, "},
 		},
 		{
-			name: "the prompt outgrows the window", turns: []string{"hi"}, act: []line{{text: call("list", `{}`)}, {err: fmt.Errorf("4 tokens over: %w", engine.ErrWindow)}}, tools: says(result(`{"n":0}`)),
+			name: "R-016 the prompt outgrows the window", turns: []string{"hi"}, act: []line{{text: call("list", `{}`)}, {err: fmt.Errorf("4 tokens over: %w", engine.ErrWindow)}}, tools: says(result(`{"n":0}`)),
 			stop: StopWindow, want: []string{"0 user: hi", "0 policy: [list {}]", `0 imagined: {"n":0}`},
 		},
 		{
-			name: "the prompt of REHEARSE outgrows the window", turns: []string{"hi"}, act: says(call("list", `{}`)), tools: []line{{err: engine.ErrWindow}},
+			name: "R-016 the prompt of REHEARSE outgrows the window", turns: []string{"hi"}, act: says(call("list", `{}`)), tools: []line{{err: engine.ErrWindow}},
 			stop: StopWindow, want: []string{"0 user: hi", "0 policy: [list {}]"},
 		},
 		{
