@@ -66,6 +66,9 @@ func soak(ctx context.Context, o options) error {
 	progress := run.NewProgress(os.Stderr)
 	progress.Stage("soak", 0, int(o.length.Seconds()))
 	err = c.rounds(ctx, s, progress)
+	if err == nil {
+		progress.Done(int(o.length.Seconds()), s.last.String())
+	}
 	progress.Close()
 	if err != nil {
 		return fmt.Errorf("%w\nwhat the server said and was at: %s", err, s.confess())
@@ -90,7 +93,8 @@ func (c *crowd) rounds(ctx context.Context, s *server, p *run.Progress) error {
 	round := min(max(c.o.length/10, 5*time.Second), time.Minute)
 	began := time.Now()
 	var before figures
-	for n := 1; time.Since(began) < c.o.length; n++ {
+	n := 1
+	for ; time.Since(began) < c.o.length; n++ {
 		until := min(round, c.o.length-time.Since(began))
 		if err := c.round(ctx, until, n, func() error { return c.tell(p, s, time.Since(began)) }); err != nil {
 			return fmt.Errorf("after %v: %w", time.Since(began).Round(time.Second), err)
@@ -107,6 +111,9 @@ func (c *crowd) rounds(ctx context.Context, s *server, p *run.Progress) error {
 				return fmt.Errorf("at rest after %v: %w", time.Since(began).Round(time.Second), err)
 			}
 		}
+	}
+	if n-1 <= warm {
+		return fmt.Errorf("%v was too short to see whether the server grows: it was at rest %d times", c.o.length, n-1)
 	}
 	return nil
 }
