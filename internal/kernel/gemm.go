@@ -55,9 +55,13 @@ func (p *Pool) GemmPacked(c []float32, ldc int, a Mat, b *Packed, m int, add boo
 	}
 }
 
-// gemmDirect reads b where it lies; only a last, narrower panel is laid out.
+// gemmDirect reads b where it lies. Kernels read whole panels: a last, narrower one
+// is laid out where reading on would leave b's memory.
 func (p *Pool) gemmDirect(c []float32, ldc int, a, b Mat, m, n, k int, add bool) {
 	whole := n - n%panelCols
+	if (k-1)*b.Row+ceil(n, panelCols)*panelCols <= len(b.Data) {
+		whole = n
+	}
 	if whole > 0 {
 		p.product(c, ldc, a, panels{b.Data, b.Row, panelCols}, m, whole, k, add)
 	}

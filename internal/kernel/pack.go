@@ -60,6 +60,11 @@ func (w *Packed) pack(isa ISA, b Mat, q int) {
 		}
 	case b.Row == 1:
 		transpose(isa, dst, b, w.K, cols)
+	case b.Col == 1:
+		for l := range w.K {
+			row := dst[l*panelCols:][:panelCols]
+			clear(row[copy(row, b.Data[l*b.Row:][:cols]):])
+		}
 	default:
 		for l := range w.K {
 			row := dst[l*panelCols:][:panelCols]
