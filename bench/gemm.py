@@ -12,6 +12,7 @@ import sys
 import time
 
 import numpy
+import sides
 import threadpoolctl
 
 try:
@@ -60,7 +61,13 @@ def measure(shape, threads, rounds, run_ours):
     run_ours(shape, threads, 1)
     for p in peers:
         p()
-    turns = [[run_ours(shape, threads, times)] + [best(p, times) for p in peers] for _ in range(rounds)]
+    turns = []
+    for _ in range(rounds):
+        turn = []
+        for side in [lambda: run_ours(shape, threads, times)] + [lambda p=p: best(p, times) for p in peers]:
+            sides.rest()
+            turn.append(side())
+        turns.append(turn)
     speed = 2 * m * n * k / 1e9
     print(f"{m:5} {n:5} {k:4} {threads:7} {speed / min(t[0] for t in turns):6.1f}", end="")
     for i in range(len(peers)):

@@ -59,6 +59,12 @@ def timed(work):
     return run
 
 
+def rest():
+    """Threads of BLAS and OpenMP go on spinning for some 30 ms after their work: who
+    came next would have a part of the processor only."""
+    time.sleep(0.1)
+
+
 def alternate(ours, peer, rounds, seconds=float("inf")):
     """Pairs of seconds, each side first in every other round; it stops early, but
     not before three rounds, once so many seconds are over."""
@@ -66,12 +72,11 @@ def alternate(ours, peer, rounds, seconds=float("inf")):
     for i in range(rounds):
         if i >= 3 and time.perf_counter() > end:
             break
-        if i % 2:
-            b = peer(i)
-            pairs.append((ours(i), b))
-        else:
-            a = ours(i)
-            pairs.append((a, peer(i)))
+        pair = {}
+        for side in (peer, ours) if i % 2 else (ours, peer):
+            rest()
+            pair[side] = side(i)
+        pairs.append((pair[ours], pair[peer]))
     return pairs
 
 

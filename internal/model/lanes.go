@@ -69,6 +69,11 @@ func (r *Runner) inLanes(ctx context.Context, rows [][]int, asks []Ask, slope Sl
 	r.ready()
 	busy := r.deal(rows, Cut(rows, laneTokens, r.budget/lanes))
 	var computed atomic.Int64
+	if len(busy) == 1 {
+		whole := *busy[0].m
+		whole.pool = r.m.pool
+		busy[0] = &lane{m: &whole, cuts: busy[0].cuts}
+	}
 	r.m.pool.Run(len(busy), func(i int) {
 		w := r.borrow(busy[i].m)
 		defer r.giveBack(w)
