@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strconv"
 	"strings"
@@ -184,7 +185,7 @@ func TestHalfOpenConnections(t *testing.T) {
 	texts := []string{"", "POST", whole[:40], fmt.Sprintf(head, "/v1/chat/completions", key), fmt.Sprintf(head, "/v1/chat/completions", key) + `{"model":`,
 		fmt.Sprintf(head, "/v1/chat/completions", "") + "{", fmt.Sprintf(head, "/v1/models", key) + "x", fmt.Sprintf(head, "/nothing", key), fmt.Sprintf(head, "/", ""),
 		"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n" + key + "\r\n40\r\n{"}
-	before := runtime.NumGoroutine()
+	before, bytes := runtime.NumGoroutine(), heap()
 	for i := range 500 {
 		send(t, addr, texts[i%len(texts)])
 	}
@@ -205,9 +206,54 @@ func TestHalfOpenConnections(t *testing.T) {
 	eventually(t, "all but the client are gone", func() bool { return h.crowd.size() <= 1 })
 	http.DefaultClient.CloseIdleConnections()
 	eventually(t, "their goroutines are gone", func() bool { return runtime.NumGoroutine() <= before })
-	if held := h.held.Load(); held != 0 {
-		t.Errorf("%d bytes of bodies are still counted", held)
+	if held, now := h.held.Load(), heap(); held != 0 || now > bytes+4<<20 {
+		t.Errorf("%d bytes of bodies are still counted; the heap has grown by %d", held, now-bytes)
 	}
+}
+
+// heap is how many bytes are in use.
+func heap() int {
+	var m runtime.MemStats
+	for range 3 { // pools are emptied by the second
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// stuck is the answer to a client that reads only once it is let go.
+type stuck struct {
+	http.ResponseWriter
+	writing, resume chan struct{}
+}
+
+func (s stuck) Write(p []byte) (int, error) {
+	close(s.writing)
+	<-s.resume
+	return len(p), nil
+}
+
+// Nobody waits for a client that asks for the metrics and does not read them.
+func TestUnreadMetrics(t *testing.T) {
+	p := newParrot(baseChat(t))
+	h, err := NewHandler(Server{Name: "m", Chat: p.chat, Sampler: p, Window: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := stuck{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/metrics", nil))
+	}()
+	<-w.writing
+	other := httptest.NewRecorder()
+	h.ServeHTTP(other, httptest.NewRequest("GET", "http://localhost/metrics", nil)) // it would wait for ever
+	if other.Code != http.StatusOK || !strings.Contains(other.Body.String(), "envace_requests_active 2") {
+		t.Errorf("%d %s", other.Code, other.Body)
+	}
+	close(w.resume)
+	<-ended
 }
 
 // Beyond the bound on connections, those that ask for nothing make room.
