@@ -136,6 +136,21 @@ async function chat() {
   await page.click("#stop");
   await over();
   same("a stopped call is not made", [await log("call").count(), await page.textContent("#what")], [0, "Message"]);
+  same("what got no answer is back in its box", await page.inputValue("#said"), "hello");
+
+  // A new chat in the midst of an answer knows nothing of the old one.
+  await page.press("#said", "Enter");
+  await page.locator("#stop:visible").waitFor();
+  await page.click("#fresh");
+  await over();
+  const asked = page.waitForRequest((r) => r.url().endsWith("/completions"));
+  await page.selectOption("#choice", "none");
+  await page.fill("#most", "30");
+  await say("afresh");
+  same("what is sent", JSON.parse((await asked).postData()).messages, [{ role: "user", content: "afresh" }]);
+  await over();
+  await page.selectOption("#choice", "required");
+  await page.fill("#most", "900");
   same("no complaints", seen.complaints, []);
   same("nobody else is asked", [...seen.asked], [base]);
 

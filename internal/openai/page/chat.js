@@ -129,7 +129,7 @@ async function answer() {
   busy = new AbortController();
   $("send").hidden = true;
   $("stop").hidden = false;
-  const shown = new Shown();
+  const shown = new Shown(), mine = messages;
   let finish = "stopped", failed = false;
   try {
     if (!model) await findModel();
@@ -147,16 +147,21 @@ async function answer() {
       failed = true;
     }
   }
-  if (failed || finish !== "tool_calls") shown.message.tool_calls = [];
-  open = [...shown.message.tool_calls];
-  if (!open.length) delete shown.message.tool_calls;
-  if (failed) takeBack();
-  else if (shown.message.content || open.length) messages.push(shown.message);
+  if (messages === mine) keep(shown.message, finish, failed); // else there is a new chat
   if (finish === "length") entry("error", "cut", "the answer came to its limit of tokens");
   busy = null;
   $("send").hidden = false;
   $("stop").hidden = true;
   ask();
+}
+
+// keep goes on with the answer, or with what was before it where there is none.
+function keep(message, finish, failed) {
+  if (finish !== "tool_calls") message.tool_calls = [];
+  if (failed || (finish === "stopped" && !message.content)) return takeBack();
+  open = [...message.tool_calls];
+  if (!open.length) delete message.tool_calls;
+  if (message.content || open.length) messages.push(message);
 }
 
 // takeBack undoes the last message, so that it can be mended and sent again.
