@@ -129,7 +129,7 @@ async function chat() {
   await page.click("#fresh");
   await page.click("summary");
   await page.selectOption("#choice", "required");
-  tool.function.parameters.properties.order = { type: "string", minLength: 400, maxLength: 500 };
+  tool.function.parameters.properties.order = { type: "string", minLength: 5000 };
   await page.fill("#tools", JSON.stringify([tool]));
   await page.fill("#most", "900");
   await say("hello");
