@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -62,7 +63,7 @@ func Validate(f chat.Function, arguments []byte) error {
 	}
 	var invalid *jsonschema.ValidationError
 	if err := schema.Validate(args); errors.As(err, &invalid) {
-		return errors.New(strings.Join(leaves(invalid, nil), "; "))
+		return errors.New(faults(invalid))
 	}
 	return nil
 }
@@ -101,14 +102,35 @@ type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) { return nil, fmt.Errorf("schema refers to %s", url) }
 
-func leaves(e *jsonschema.ValidationError, out []string) []string {
+// faults says in one line what is wrong. The validator goes through objects in the
+// order of a Go map, which is another one each time: a policy that reads the line
+// would play another episode.
+func faults(e *jsonschema.ValidationError) string {
+	all := leaves(e, nil)
+	slices.SortStableFunc(all, func(a, b *jsonschema.ValidationError) int {
+		return slices.Compare(a.InstanceLocation, b.InstanceLocation)
+	})
+	var texts []string
+	for _, e := range all {
+		texts = append(texts, fault(e))
+	}
+	return strings.Join(texts, "; ")
+}
+
+func fault(e *jsonschema.ValidationError) string {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Required:
+		return "missing " + strings.Join(k.Missing, ", ")
+	case *kind.AdditionalProperties:
+		slices.Sort(k.Properties)
+	}
+	text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+	return strings.TrimPrefix(strings.Join(e.InstanceLocation, ".")+": "+text, ": ")
+}
+
+func leaves(e *jsonschema.ValidationError, out []*jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(e.Causes) == 0 {
-		at := strings.Join(e.InstanceLocation, ".")
-		if r, ok := e.ErrorKind.(*kind.Required); ok {
-			return append(out, "missing "+strings.Join(r.Missing, ", "))
-		}
-		text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-		return append(out, strings.TrimPrefix(at+": "+text, ": "))
+		return append(out, e)
 	}
 	for _, c := range e.Causes {
 		out = leaves(c, out)

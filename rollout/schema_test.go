@@ -43,6 +43,17 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// The same arguments get the same words, so that a seed plays the same episode.
+func TestValidateSaysTheSameEachTime(t *testing.T) {
+	f := chat.Function{Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"}},"required":["d"],"additionalProperties":false}`)}
+	const want = "missing d; additional properties 'x', 'y', 'z' not allowed; a: got number, want string; b: got number, want string; c: got null, want string"
+	for range 50 {
+		if err := Validate(f, []byte(`{"c":null,"b":2,"a":1,"z":1,"y":1,"x":1}`)); err == nil || err.Error() != want {
+			t.Fatalf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestValidateFromManyGoroutines(t *testing.T) {
 	f := chat.Function{Parameters: json.RawMessage(`{"type":"object","required":["a"],"title":"many"}`)}
 	var wait sync.WaitGroup
