@@ -84,8 +84,8 @@ work() {
 	llama)
 		smollm2
 		llama
-		"$python" bench/sample.py "$dir/smollm2" --peer llama --gguf "$gguf"
-		"$python" bench/sample.py "$dir/smollm2" --peer llama --gguf "$gguf" --streams 1 --tokens 1
+		"$python" bench/sample.py "$dir/smollm2" --peer llama --gguf "$gguf" --rounds 3
+		"$python" bench/sample.py "$dir/smollm2" --peer llama --gguf "$gguf" --rounds 3 --streams 1 --tokens 1
 		;;
 	serve)
 		smollm2
