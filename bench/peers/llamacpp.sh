@@ -36,7 +36,7 @@ cat >"$tmp/config.json" <<END
 END
 "$python" bench/llamaserver.py "$gguf" --config_file "$tmp/config.json" >"$tmp/log" 2>&1 &
 server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'kill $server 2>/dev/null; wait $server 2>/dev/null || true; rm -rf "$tmp"' EXIT
 until grep -q 'running on http' "$tmp/log"; do
 	kill -0 $server 2>/dev/null || { cat "$tmp/log" >&2; exit 1; }
 	sleep 0.2
