@@ -101,11 +101,13 @@ def svg(title, across, lines):
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in map(at, points))
         dash = ' stroke-dasharray="5 4"' if dashed else ""
         out.append(f'<path d="M{path}" fill="none" stroke="#3b7dd8" stroke-width="2"{dash}/>')
+        free = 0.0  # from here on there is room for a label
         for p in points:
             x, y = at(p)
             out.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#3b7dd8"><title>{p[0]:g}: {p[1]:.3g} s</title></circle>')
-            if not dashed:
-                out.append(f'<text x="{x:.1f}" y="{h - low + 14}" text-anchor="middle">{p[0]:.3g}</text>')
+            if not dashed and x >= free:
+                out.append(f'<text x="{x:.1f}" y="{h - low + 14}" text-anchor="middle">{round(p[0], 1):g}</text>')
+                free = x + 26
         x, y = at(points[-1])
         out.append(f'<text x="{x + 8:.1f}" y="{y + 4:.1f}">{name}</text>')
     return "\n".join(out + ["</svg>", ""])

@@ -94,15 +94,15 @@ func (p *Pool) product(c []float32, ldc int, a Mat, b panels, m, n, k int, add b
 // split chooses the size of the tasks, small enough that the threads end
 // together, and returns their number.
 func (g *product) split(threads int) int {
-	all := ceil(g.n, panelCols)
-	g.rows, g.panels = even(g.m, taskRows, g.isa.rows()), even(all, taskPanels, 1)
+	all, wide := ceil(g.n, panelCols), g.isa.panels(g.m)
+	g.rows, g.panels = even(g.m, taskRows, g.isa.rows()), even(all, taskPanels, wide)
 	for threads > 1 && ceil(g.m, g.rows)*ceil(all, g.panels) < 3*threads &&
 		g.rows*g.panels*panelCols*g.k > 2*taskWork {
 		if g.panels*panelCols > g.rows || g.rows <= g.isa.rows() {
-			if g.panels == 1 {
+			if g.panels <= wide {
 				break
 			}
-			g.panels = ceil(g.panels, 2)
+			g.panels = even(g.panels, ceil(g.panels, 2), wide)
 			continue
 		}
 		g.rows = even(g.rows, ceil(g.rows, 2), g.isa.rows())
