@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"envace/engine"
@@ -73,6 +74,7 @@ func fieldPaths(s reflect.Type, before string) []string {
 // witness is a parrot that keeps what it was asked.
 type witness struct {
 	*parrot
+	mu    sync.Mutex
 	asked []string
 }
 
@@ -81,7 +83,9 @@ func (w *witness) Stream(ctx context.Context, prompt []int, p engine.Params, wat
 	if watch.Guide != nil {
 		asked += fmt.Sprint(watch.Guide.Allow(nil))
 	}
+	w.mu.Lock()
 	w.asked = append(w.asked, asked)
+	w.mu.Unlock()
 	return w.parrot.Stream(ctx, prompt, p, watch)
 }
 
