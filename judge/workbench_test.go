@@ -26,7 +26,7 @@ func reward(t *testing.T, ep *rollout.Episode) float64 {
 
 func judgeTurn(t *testing.T, ep *rollout.Episode) rollout.Verdict {
 	t.Helper()
-	v, err := judge.Checks{}.Judge(context.Background(), ep)
+	v, err := judge.Checklist{}.Judge(context.Background(), ep)
 	if err != nil {
 		t.Fatal(err)
 	}

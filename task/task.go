@@ -14,7 +14,7 @@ type Task struct {
 	Source string          // where it comes from: a workbench domain, a data set
 	System string          // system message; "" for none
 	Tools  []chat.Function // what the agent may call
-	Turns  []Turn          // the user's turns, in order; at least one
+	Turns  []Turn          // the user's recorded turns, in order; none where the user is not recorded
 	World  json.RawMessage // what a real world needs to open this task; nil where there is none
 }
 
@@ -50,6 +50,14 @@ func (t Task) Records(through int) []Record {
 		}
 	}
 	return out
+}
+
+// Checklist returns the items of user turn u; none where the task has no such turn.
+func (t Task) Checklist(u int) []Item {
+	if u < 0 || u >= len(t.Turns) {
+		return nil
+	}
+	return t.Turns[u].Checklist
 }
 
 // Tool returns the tool of that name.

@@ -33,11 +33,11 @@ type Credit struct {
 	Rehearse float64
 }
 
-// Rows returns one row for each sampled turn of the episodes that may be learnt
-// from: both roles share the episode's reward (the paper, §3.2), but for
+// Rows returns one row for each turn of the named speaker in the episodes that may
+// be learnt from. What others said, or what has no tokens, is no row. Both roles share the episode's reward (the paper, §3.2), but for
 // [Credit.Fidelity]. Episodes that the window, the clock or the world cut off
 // teach nothing, and ACT is not judged by a world that makes no sense.
-func Rows(eps []*rollout.Episode, c Credit) []Row {
+func Rows(eps []*rollout.Episode, speaker string, c Credit) []Row {
 	var rows []Row
 	for _, ep := range eps {
 		if cutOff(ep.Stop) {
@@ -48,7 +48,10 @@ func Rows(eps []*rollout.Episode, c Credit) []Row {
 			for _, call := range e.Message.Calls {
 				calls[call.ID] = call
 			}
-			if e.Turn == nil || e.Turn.Role == rollout.Act && broken(ep) {
+			if e.Turn == nil || e.Turn.Speaker != speaker || len(e.Turn.Sequence.Tokens) == 0 {
+				continue
+			}
+			if e.Turn.Role == rollout.Act && broken(ep) {
 				continue
 			}
 			r := Row{Task: ep.Task.ID, Role: e.Turn.Role, Turn: e.Turn, Reward: ep.Reward}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -138,16 +139,13 @@ type SFT struct {
 	Extra    func(step int) ([]engine.Datum, error) // further rows of a step, already weighed; nil for none
 	Seed     uint64
 	Stage    string // name in the log; "" is "sft"
-	Log      Log
+	Log      Log    // nil: nothing is kept
 	After    func(ctx context.Context, step int) error
 }
 
 // Run takes the steps. The examples of a step depend on (Seed, step) alone.
 func (s *SFT) Run(ctx context.Context) error {
-	stage := s.Stage
-	if stage == "" {
-		stage = "sft"
-	}
+	stage := cmp.Or(s.Stage, "sft")
 	for step := s.Start; step < s.Steps; step++ {
 		m := newMeter(nil, nil)
 		data, err := s.batch(step)
@@ -163,8 +161,10 @@ func (s *SFT) Run(ctx context.Context) error {
 			return fmt.Errorf("%s step %d: %w", stage, step, err)
 		}
 		m.learnt(out, norm)
-		if err := s.Log.Step(stage, step, m.supervised()); err != nil {
-			return err
+		if s.Log != nil {
+			if err := s.Log.Step(stage, step, m.supervised()); err != nil {
+				return err
+			}
 		}
 		if s.After != nil {
 			if err := s.After(ctx, step); err != nil {

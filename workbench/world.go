@@ -24,11 +24,29 @@ type World struct {
 	state  State
 }
 
-// Open returns a fresh real world for t. The seed is not used: a task holds its
-// world.
-func (w Worlds) Open(_ context.Context, t task.Task, _ uint64) (rollout.World, error) {
-	return w.open(t)
+// Open returns a fresh real world for t, with the recorded user. The seed is not
+// used: a task holds its world.
+func (w Worlds) Open(ctx context.Context, t task.Task, seed uint64) (rollout.World, error) {
+	return rollout.Pair{Tools: w}.Open(ctx, t, seed)
 }
+
+// OpenTools returns the tools of a fresh real world for t.
+func (w Worlds) OpenTools(_ context.Context, t task.Task, _ uint64) (rollout.Tools, error) {
+	world, err := w.open(t)
+	if err != nil {
+		return nil, err
+	}
+	return tools{world}, nil
+}
+
+// tools are a world as an episode calls it.
+type tools struct{ world *World }
+
+func (t tools) Call(_ context.Context, _ *rollout.Episode, c chat.Call) (rollout.Result, error) {
+	return rollout.Result{Content: t.world.Call(c.Name, c.Arguments), Source: rollout.FromReal}, nil
+}
+
+func (tools) Close() error { return nil }
 
 func (w Worlds) open(t task.Task) (*World, error) {
 	d, o, err := w.domain(t)
@@ -82,32 +100,20 @@ func (w *World) State() json.RawMessage {
 	return state
 }
 
-// Reply answers the open calls, or passes on the user's next message.
-func (w *World) Reply(_ context.Context, ep *rollout.Episode) (rollout.Reply, error) {
-	open := ep.Open()
-	if len(open) == 0 {
-		return rollout.NextUser(ep), nil
-	}
-	var reply rollout.Reply
-	for _, c := range open {
-		reply.Entries = append(reply.Entries, rollout.Answer(ep, c, w.Call(c.Name, c.Arguments), rollout.FromReal))
-	}
-	return reply, nil
-}
-
 // Success reports whether an episode did what its task asks for, by the true
 // world alone: its calls, made anew on a fresh state, must leave the state that
 // the expert leaves, and each reply must say what the expert learnt. Where the
 // results of the episode came from plays no part. why says what is wrong.
-func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string) {
+// An error is a task that cannot be scored.
+func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string, err error) {
 	d, o, err := w.domain(t)
 	if err != nil {
-		return false, err.Error()
+		return false, "", err
 	}
 	s := d.set(o.Seed)
 	courses, err := d.perform(s)
 	if err != nil {
-		return false, err.Error()
+		return false, "", err
 	}
 	expert := &World{d, s.state}
 	agent := &World{d, d.set(o.Seed).state}
@@ -117,14 +123,14 @@ func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string) 
 		}
 	}
 	if got, want := agent.State(), expert.State(); !chat.Equal(got, want) {
-		return false, "the final state differs from the expert's"
+		return false, "the final state differs from the expert's", nil
 	}
 	for u, c := range courses {
 		if why := c.told(ep, u); why != "" {
-			return false, fmt.Sprintf("turn %d: %s", u, why)
+			return false, fmt.Sprintf("turn %d: %s", u, why), nil
 		}
 	}
-	return true, ""
+	return true, "", nil
 }
 
 // told says what is wrong with the reply of user turn u; "" if nothing is.
@@ -134,13 +140,13 @@ func (c *course) told(ep *rollout.Episode, u int) string {
 		return "no reply"
 	}
 	made := func(id string) bool { _, ok := c.results[id]; return ok }
-	if out, why := judge.Said(said, c.reply.check(), ep.Task.Turns[u].User, c.answer, made); out != rollout.Pass {
+	if out, why := judge.Said(said, c.reply.check(), ep.Asked(u), c.answer, made); out != rollout.Pass {
 		return why
 	}
 	return ""
 }
 
 // Success is [Worlds.Success] for the domains of this package.
-func Success(t task.Task, ep *rollout.Episode) (ok bool, why string) {
+func Success(t task.Task, ep *rollout.Episode) (ok bool, why string, err error) {
 	return Worlds{}.Success(t, ep)
 }

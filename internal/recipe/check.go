@@ -62,14 +62,14 @@ func (s Settings) bounds() []bound {
 	list := []bound{
 		{name: "threads", value: float64(s.Threads), most: 1024, upTo: true},
 		{name: "memory", value: s.Memory, most: 1 << 20, upTo: true}, from("cache", s.Cache, 0),
-		from("model.lora", s.Model.LoRA, 0), from("model.alpha", s.Model.Alpha, 0), from("model.deviation", s.Model.Deviation, 0),
+		from("model.lora", s.Model.LoRA, 0), from("model.alpha", s.Model.Alpha, 0), from("model.init_std", s.Model.InitStd, 0),
 		from("data.sft", s.Data.SFT, 0), from("data.rl", s.Data.RL, 0),
-		from("data.turns", s.Data.Turns, 0), from("data.tokens", s.Data.Tokens, 0), share("data.held", s.Data.Held),
+		from("data.turns", s.Data.Turns, 0), from("data.tokens", s.Data.Tokens, 0), share("data.held_out", s.Data.HeldOut),
 		from("rl.minibatch", s.RL.Minibatch, 0), from("rl.temperature", s.RL.Temperature, 0),
 		from("rl.max_tokens", s.RL.MaxTokens, 0), from("rl.messages", s.RL.Messages, 0), from("rl.seconds", s.RL.Seconds, 0), share("rl.rehearse", s.RL.Rehearse),
 		share("rl.clip_low", s.RL.ClipLow), from("rl.clip_high", s.RL.ClipHigh, 0), from("rl.dual_clip", s.RL.DualClip, 0), from("rl.kl", s.RL.KL, 0),
 		from("eval.every", s.Eval.Every, 0), from("eval.curve", s.Eval.Curve, 0), from("eval.tasks", s.Eval.Tasks, 0),
-		from("eval.held", s.Eval.Held, 0), from("eval.rehearse", s.Eval.Rehearse, 0), from("eval.save", s.Eval.Save, 0),
+		from("eval.held_out", s.Eval.HeldOut, 0), from("eval.rehearse", s.Eval.Rehearse, 0), from("eval.save", s.Eval.Save, 0),
 	}
 	if s.RL.Steps > 0 {
 		list = append(list, from("rl.group", s.RL.Group, 1))
@@ -134,16 +134,12 @@ func (s Settings) checkChoices() error {
 
 func (s Settings) checkTogether() error {
 	switch {
-	case s.Data.Checklists != "" && s.Data.Path == "":
-		return fmt.Errorf("checklists %s are given without dialogues: give --data too", s.Data.Checklists)
 	case s.Base.Steps > 0 && s.Model.LoRA > 0:
 		return fmt.Errorf("setting base.steps is %d: a base is trained whole, not by an adapter of rank %d", s.Base.Steps, s.Model.LoRA)
 	case s.RL.Steps == 0 && len(s.With) > 0:
 		return fmt.Errorf("baseline %s of --with is compared with rehearsal RL: want rl.steps of at least 1", s.With[0])
 	case s.SFT.Steps == 0 && slices.Contains(s.With, WithSFTMore):
 		return fmt.Errorf("baseline %s of --with goes on with SFT: want sft.steps of at least 1", WithSFTMore)
-	case s.Data.Path != "" && slices.Contains(s.With, WithReal):
-		return fmt.Errorf("baseline %s of --with plays with real tools, which recorded dialogues (--data) do not have", WithReal)
 	}
 	return nil
 }

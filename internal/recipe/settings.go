@@ -13,42 +13,45 @@ import (
 	"envace/recipes"
 	"envace/render"
 	"envace/rollout"
+	"envace/suite"
 	"envace/train"
 )
 
 // Settings are the effective settings of a run. They are written to config.json
 // and can be read back from there.
 type Settings struct {
-	Recipe  string   `toml:"recipe" json:"recipe"`
-	Title   string   `toml:"title" json:"title"`
-	Seed    uint64   `toml:"seed" json:"seed"`
-	Threads int      `toml:"threads" json:"threads"` // 0: one a core
-	Memory  float64  `toml:"memory" json:"memory"`   // GiB that the engine may take; 0: no bound
-	Cache   int      `toml:"cache" json:"cache"`     // tokens whose keys and values sampling keeps; 0: about 512 MiB of them
-	Model   Model    `toml:"model" json:"model"`
-	Data    Data     `toml:"data" json:"data"`
-	Base    Stage    `toml:"base" json:"base"`
-	SFT     Stage    `toml:"sft" json:"sft"`
-	RL      RL       `toml:"rl" json:"rl"`
-	Eval    Eval     `toml:"eval" json:"eval"`
-	With    []string `toml:"with" json:"with"` // baselines outside the default time: sft-more, real
+	Recipe   string   `toml:"recipe" json:"recipe"`
+	Title    string   `toml:"title" json:"title"`
+	Seed     uint64   `toml:"seed" json:"seed"`
+	Threads  int      `toml:"threads" json:"threads"` // 0: one a core
+	Engine   string   `toml:"engine" json:"engine"`   // what holds the weights; "" is cpu, this process
+	Memory   float64  `toml:"memory" json:"memory"`   // GiB that the engine may take; 0: no bound
+	Cache    int      `toml:"cache" json:"cache"`     // tokens whose keys and values sampling keeps; 0: about 512 MiB of them
+	Model    Model    `toml:"model" json:"model"`
+	Data     Data     `toml:"data" json:"data"`
+	Base     Stage    `toml:"base" json:"base"`
+	SFT      Stage    `toml:"sft" json:"sft"`
+	RL       RL       `toml:"rl" json:"rl"`
+	Eval     Eval     `toml:"eval" json:"eval"`
+	Policies Policies `toml:"policies" json:"policies"` // who speaks beside the model that is trained
+	With     []string `toml:"with" json:"with"`         // baselines outside the default time: sft-more, real
 }
 
 // Model says what is trained.
 type Model struct {
-	Path      string  `toml:"path" json:"path"` // folder or GGUF; "" is the shipped base, "new" a fresh one
-	LoRA      int     `toml:"lora" json:"lora"` // rank; 0 is full fine-tuning
-	Alpha     float64 `toml:"alpha" json:"alpha"`
-	Layers    int     `toml:"layers" json:"layers"` // of a new model, as all that follow
-	Width     int     `toml:"width" json:"width"`
-	Heads     int     `toml:"heads" json:"heads"`
-	KVHeads   int     `toml:"kv_heads" json:"kv_heads"`
-	HeadDim   int     `toml:"head_dim" json:"head_dim"`
-	MLP       int     `toml:"mlp" json:"mlp"`
-	Vocab     int     `toml:"vocab" json:"vocab"`
-	Context   int     `toml:"context" json:"context"`
-	Deviation float64 `toml:"deviation" json:"deviation"` // of its random matrices
-	Brief     bool    `toml:"brief" json:"brief"`         // the short wording of prompts
+	Path    string  `toml:"path" json:"path"` // folder or GGUF; "" is the shipped base, "new" a fresh one
+	LoRA    int     `toml:"lora" json:"lora"` // rank; 0 is full fine-tuning
+	Alpha   float64 `toml:"alpha" json:"alpha"`
+	Layers  int     `toml:"layers" json:"layers"` // of a new model, as all that follow
+	Width   int     `toml:"width" json:"width"`
+	Heads   int     `toml:"heads" json:"heads"`
+	KVHeads int     `toml:"kv_heads" json:"kv_heads"`
+	HeadDim int     `toml:"head_dim" json:"head_dim"`
+	MLP     int     `toml:"mlp" json:"mlp"`
+	Vocab   int     `toml:"vocab" json:"vocab"`
+	Context int     `toml:"context" json:"context"`
+	InitStd float64 `toml:"init_std" json:"init_std"` // of its random matrices
+	Brief   bool    `toml:"brief" json:"brief"`       // the short wording of prompts
 
 	Thinking string         `toml:"thinking" json:"thinking"` // on, off, or "": as the template has it
 	History  render.History `toml:"history" json:"history"`   // split, or "": sampled tokens stay as they are
@@ -56,15 +59,23 @@ type Model struct {
 
 // Data says what is learnt from and measured on.
 type Data struct {
-	Path       string          `toml:"path" json:"path"` // JSONL of dialogues; "" is the workbench
+	Suite      string          `toml:"suite" json:"suite"` // NAME or NAME:ARG, such as dialogues:FILE; "" is the workbench
 	Checklists string          `toml:"checklists" json:"checklists"`
 	SkipBad    bool            `toml:"skip_bad" json:"skip_bad"`
 	FewShot    rollout.FewShot `toml:"few_shot" json:"few_shot"`
-	SFT        int             `toml:"sft" json:"sft"`       // tasks with an expert's episode for SFT
-	RL         int             `toml:"rl" json:"rl"`         // tasks to rehearse
-	Turns      int             `toml:"turns" json:"turns"`   // most user turns of a task; 0: all
-	Tokens     int             `toml:"tokens" json:"tokens"` // most tokens of a row; 0: the window
-	Held       float64         `toml:"held" json:"held"`     // share of a data set kept for evaluation
+	SFT        int             `toml:"sft" json:"sft"`           // tasks with an expert's episode for SFT
+	RL         int             `toml:"rl" json:"rl"`             // tasks to rehearse
+	Turns      int             `toml:"turns" json:"turns"`       // most user turns of a task; 0: all
+	Tokens     int             `toml:"tokens" json:"tokens"`     // most tokens of a row; 0: the window
+	HeldOut    float64         `toml:"held_out" json:"held_out"` // share of a data set kept for tests
+}
+
+// DefaultSuite is what a recipe trains on that names no suite.
+const DefaultSuite = "workbench"
+
+// options say how the suite's files are read.
+func (d Data) options() suite.Options {
+	return suite.Options{Checklists: d.Checklists, SkipBad: d.SkipBad, Turns: d.Turns, HeldOut: d.HeldOut}
 }
 
 // Stage says how a supervised stage learns.
@@ -106,7 +117,7 @@ type Eval struct {
 	Every    int `toml:"every" json:"every"`       // steps of RL between two measurements; 0: none
 	Curve    int `toml:"curve" json:"curve"`       // tasks of such a measurement, each split
 	Tasks    int `toml:"tasks" json:"tasks"`       // tasks of the tests before and after, in distribution
-	Held     int `toml:"held" json:"held"`         // the same, held-out domains
+	HeldOut  int `toml:"held_out" json:"held_out"` // the same, held-out domains
 	Rehearse int `toml:"rehearse" json:"rehearse"` // imagined episodes of test-time rehearsal; 0: not measured
 	Save     int `toml:"save" json:"save"`         // steps between two checkpoints
 }

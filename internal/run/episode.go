@@ -38,7 +38,8 @@ type Episode struct {
 	// Reward is null where it is not a number.
 	Reward  *float64           `json:"reward"`
 	Stop    rollout.Stop       `json:"stop"`
-	Detail  string             `json:"detail,omitempty"`
+	Detail  string             `json:"detail,omitempty"` // of Stop
+	Why     string             `json:"why,omitempty"`    // what is wrong, where it was scored and did not succeed
 	Prompt  string             `json:"prompt,omitempty"` // the system message
 	Entries []Entry            `json:"entries"`
 	Verdict []Verdict          `json:"verdict,omitempty"`
@@ -85,7 +86,7 @@ func NewEpisode(stage string, step int, l Labels, ep *rollout.Episode, text func
 	out := Episode{
 		Stage: stage, Step: step, Task: ep.Task.ID, Domain: ep.Task.Source, System: l.System, Split: l.Split,
 		World: world(ep), Member: ep.Member, Seed: ep.Seed, Success: Success(ep), Reward: finite(ep.Reward),
-		Stop: ep.Stop, Detail: ep.Detail, Prompt: ep.Task.System, Entries: []Entry{},
+		Stop: ep.Stop, Detail: ep.Detail, Why: ep.Why, Prompt: ep.Task.System, Entries: []Entry{},
 	}
 	for _, e := range ep.Entries {
 		out.Entries = append(out.Entries, newEntry(e, text))
