@@ -63,18 +63,16 @@ func (h Teacher) Rehearse(t task.Task) ([]Example, error) {
 	var entries []rollout.Entry
 	for u, turn := range t.Turns {
 		entries = append(entries, rollout.Entry{Message: chat.Message{Role: chat.User, Content: turn.User}, User: u})
-		var open []chat.Call
-		for _, m := range turn.Reference {
-			if m.Role == chat.Tool && len(open) > 0 {
-				v := rollout.View{Task: t, Entries: slices.Clone(entries), Call: open[0], Brief: h.Brief}
+		for i, m := range turn.Reference {
+			if call, ok := turn.Answered(i); ok {
+				v := rollout.View{Task: t, Entries: slices.Clone(entries), Call: call, Brief: h.Brief}
 				v.Records = h.FewShot.Records(t, u)
 				e, err := h.answer(v, m.Content)
 				if err != nil {
 					return nil, err
 				}
-				out, open = append(out, e...), open[1:]
+				out = append(out, e...)
 			}
-			open = append(open, m.Calls...)
 			entries = append(entries, rollout.Entry{Message: m, Source: rollout.FromRecord, User: u})
 		}
 	}
