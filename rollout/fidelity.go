@@ -33,7 +33,7 @@ func Measure(ep *Episode, shadow Shadow) Fidelity {
 		if x.Source != FromImagined {
 			continue
 		}
-		f.add(x.Result, real)
+		f = f.Add(compare(x.Result, real))
 	}
 	return f
 }
@@ -42,34 +42,48 @@ func Measure(ep *Episode, shadow Shadow) Fidelity {
 // with that record, where no real world can be opened.
 func MeasureRecorded(ep *Episode) Fidelity {
 	var f Fidelity
-	records := ep.Task.Records(len(ep.Task.Turns))
 	for _, x := range ep.Exchanges() {
-		if real, ok := recorded(records, x); ok && x.Source == FromImagined {
-			f.add(x.Result, real)
+		if x.Source == FromImagined {
+			f = f.Add(Agreement(ep.Task, x))
 		}
 	}
 	return f
 }
 
-// recorded finds the record of x's call: that of its own user turn first.
-func recorded(records []task.Record, x Exchange) (result string, ok bool) {
-	for _, r := range records {
-		same := r.Name == x.Call.Name && chat.Equal(r.Arguments, x.Call.Arguments)
-		if same && (!ok || r.Turn == x.User) {
-			result, ok = r.Result, true
+// Agreement compares x's result with what t recorded for the same call; it counts no
+// call where nothing was. A call that was recorded more than once is held to the
+// records of x's user turn, or of the nearest turn before it, or else of the nearest
+// after it, because what a tool answers changes with the dialogue. Of that one turn's
+// records any will do: nothing says to which of them x corresponds.
+func Agreement(t task.Task, x Exchange) Fidelity {
+	var best Fidelity
+	from := -1 // the user turn of best
+	for _, r := range t.Records(len(t.Turns)) {
+		if r.Name != x.Call.Name || !chat.Equal(r.Arguments, x.Call.Arguments) {
+			continue
 		}
+		if from >= 0 && r.Turn > from {
+			if r.Turn > x.User {
+				break
+			}
+			best = Fidelity{}
+		}
+		f := compare(x.Result, r.Result)
+		best, from = Fidelity{1, max(best.Class, f.Class), max(best.Exact, f.Exact)}, r.Turn
 	}
-	return result, ok
+	return best
 }
 
-func (f *Fidelity) add(imagined, real string) {
-	f.Calls++
+// compare counts one result against the real one.
+func compare(imagined, real string) Fidelity {
+	f := Fidelity{Calls: 1}
 	if task.IsError(imagined) == task.IsError(real) {
-		f.Class++
+		f.Class = 1
 	}
 	if chat.Equal([]byte(imagined), []byte(real)) {
-		f.Exact++
+		f.Exact = 1
 	}
+	return f
 }
 
 // Add sums two measurements.
