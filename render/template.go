@@ -24,7 +24,7 @@ type paint func(string) string
 func asIs(s string) string { return s }
 
 // render runs the template as transformers' apply_chat_template does. An error
-// names the message at which the template fails.
+// names the message at which the template fails, where there is one.
 func (c *Chat) render(d dialogue, p paint) (string, error) {
 	text, err := c.run(d, p)
 	if err == nil || len(d.msgs) == 0 {
