@@ -295,7 +295,7 @@ func TestSummary(t *testing.T) {
 	}
 	want := map[string]float64{
 		"episodes": 2, "reward": 0.75, "solved": 0.5, "broken": 0.5, "stop_done": 0.5, "stop_turns": 0.5,
-		"tokens_act": 3, "tokens_rehearse": 3, "prompt_act": 3, "prompt_rehearse": 3, "turns_act": 1.5, "turns_rehearse": 1.5, "imagined_errors": 0.5,
+		"tokens_act": 3, "tokens_rehearse": 3, "prompt_act": 3, "prompt_rehearse": 3, "turns_act": 3, "turns_rehearse": 3, "imagined_errors": 0.5,
 	}
 	got, err := json.Marshal(Summary(eps))
 	if err != nil {

@@ -104,7 +104,7 @@ func cost(points []run.Point) run.Cost {
 		for _, p := range points {
 			rc.Sampled += int(p.Values["tokens_"+rc.Role])
 			rc.Prompt += int(p.Values["prompt_"+rc.Role])
-			rc.Turns += int(p.Values["turns_"+rc.Role]*p.Values["episodes"] + 0.5)
+			rc.Turns += int(p.Values["turns_"+rc.Role])
 		}
 		if rc.Turns > 0 {
 			c.Roles = append(c.Roles, rc)
