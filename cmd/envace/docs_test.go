@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"envace/internal/recipe"
 )
@@ -105,6 +108,38 @@ func commands(text string) []string {
 	return out
 }
 
+func TestCheckCommand(t *testing.T) {
+	for _, tt := range []struct{ name, line, want string }{
+		{"no setting", "train", ""},
+		{"a setting of the recipe", "train --recipe smoke --set rl.steps=3", ""},
+		{"none of the recipe's", "train --recipe smoke --set foo=1", "there is no setting foo"},
+		{"a setting without a recipe", "train --set rl.steps=3 --out runs/short", ""},
+		{"none without a recipe", "train --set foo=1", "there is no setting foo"},
+		{"the second of two", "train --set rl.steps=3 --set rl.nope=1", "there is no setting rl.nope"},
+		{"a setting of dialogues", "train --data d.jsonl --set data.held=0.2", ""},
+		{"none with dialogues", "train --model models/qwen3 --data d.jsonl --set data.nope=1", "there is no setting data.nope"},
+		{"a value of the wrong kind", "train --data d.jsonl --set rl.steps=many", "rl.steps"},
+		{"a value out of bounds", "train --set data.held=2", "setting data.held is 2: want 0 to 1"},
+		{"settings of an earlier run", "train --config runs/first/config.json --set rl.steps=3 --out runs/again", ""},
+		{"none of an earlier run's", "train --config runs/first/config.json --set foo=1", "there is no setting foo"},
+		{"no such recipe", "train --recipe nosuch", `no recipe is named "nosuch"`},
+		{"no such recipe, with a setting", "train --recipe nosuch --set rl.steps=3", `no recipe is named "nosuch"`},
+		{"two sources", "train --recipe smoke --config c.json", "leave one out"},
+		{"settings beside resume", "train --resume --out runs/first --set rl.steps=3", "leave out --set"},
+		{"resume", "train --resume --out runs/first", ""},
+		{"no such flag", "train --sett rl.steps=3", "unknown flag"},
+		{"no such command", "trian", "there is no command trian"},
+		{"a command without settings", "bench workbench --model runs/first/checkpoints/rl", ""},
+		{"a setting of a command without", "bench workbench --set rl.steps=3", "unknown flag"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := checkCommand(strings.Fields(tt.line)); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
+				t.Errorf("%q: told %q, want %q", tt.line, got, tt.want)
+			}
+		})
+	}
+}
+
 // checkCommand says what is wrong with a command line, without running it.
 func checkCommand(args []string) string {
 	cmd, rest, err := root().Find(args)
@@ -121,15 +156,34 @@ func checkCommand(args []string) string {
 	if cmd.Flags().Lookup("set") == nil {
 		return ""
 	}
-	set, err := cmd.Flags().GetStringArray("set")
-	if err != nil {
-		return err.Error()
-	}
-	if name := cmd.Flag("recipe").Value.String(); name != "" {
-		_, err = recipe.Load(name, set)
-	}
-	if err != nil {
+	if err := checkSettings(cmd.Flags()); err != nil {
 		return err.Error()
 	}
 	return ""
+}
+
+// checkSettings refuses what envace train would refuse before it reads any file. The
+// settings of an earlier run are not at hand: of those only the names are checked.
+func checkSettings(f *pflag.FlagSet) error {
+	var o trainOptions
+	var errs [3]error
+	o.Recipe, o.Config, o.Data, o.Checklists = f.Lookup("recipe").Value.String(), f.Lookup("config").Value.String(), f.Lookup("data").Value.String(), f.Lookup("checklists").Value.String()
+	o.FewShot, o.Out, o.Resume = f.Lookup("few-shot").Value.String(), f.Lookup("out").Value.String(), f.Changed("resume")
+	o.Set, errs[0] = f.GetStringArray("set")
+	o.With, errs[1] = f.GetStringSlice("with")
+	o.LoRA, errs[2] = f.GetInt("lora")
+	if err := errors.Join(append(errs[:], o.check(f))...); err != nil || o.Resume {
+		return err
+	}
+	if o.Config == "" {
+		s, err := o.settings()
+		return cmp.Or(err, s.Check())
+	}
+	var s recipe.Settings
+	for _, set := range o.Set {
+		if err := s.Set(set); err != nil {
+			return err
+		}
+	}
+	return nil
 }
