@@ -92,14 +92,21 @@ type Records struct{}
 // OpenTools returns the record of t.
 func (r Records) OpenTools(context.Context, task.Task, uint64) (Tools, error) { return r, nil }
 
-// Call looks call up: first in the record of the user turn under way.
+// Call looks call up, first among the records of the user turn under way. A call
+// that was recorded several times there gets its results in their order, and then
+// the last one again.
 func (Records) Call(_ context.Context, ep *Episode, call chat.Call) (Result, error) {
-	records := ep.Task.Records(len(ep.Task.Turns))
-	result, ok := recorded(records, Exchange{Call: call, User: ep.User})
-	if !ok {
+	records := recorded(ep.Task, call, ep.User)
+	if len(records) == 0 {
 		return Result{}, ErrNotAnswered
 	}
-	return Result{Content: result, Source: FromRecord}, nil
+	before := 0
+	for _, x := range ep.Exchanges() {
+		if x.User == ep.User && x.Source == FromRecord && x.Call.Name == call.Name && chat.Equal(x.Call.Arguments, call.Arguments) {
+			before++
+		}
+	}
+	return Result{Content: records[min(before, len(records)-1)].Result, Source: FromRecord}, nil
 }
 
 // Close does nothing.

@@ -50,28 +50,36 @@ func MeasureRecorded(ep *Episode) Fidelity {
 	return f
 }
 
-// Agreement compares x's result with what t recorded for the same call; it counts no
-// call where nothing was. A call that was recorded more than once is held to the
-// records of x's user turn, or of the nearest turn before it, or else of the nearest
-// after it, because what a tool answers changes with the dialogue. Of that one turn's
-// records any will do: nothing says to which of them x corresponds.
+// Agreement compares x's result with what t recorded for the same call, see
+// recorded; it counts no call where nothing was. Of several records any will do:
+// nothing says to which of them x corresponds.
 func Agreement(t task.Task, x Exchange) Fidelity {
 	var best Fidelity
-	from := -1 // the user turn of best
-	for _, r := range t.Records(len(t.Turns)) {
-		if r.Name != x.Call.Name || !chat.Equal(r.Arguments, x.Call.Arguments) {
-			continue
-		}
-		if from >= 0 && r.Turn > from {
-			if r.Turn > x.User {
-				break
-			}
-			best = Fidelity{}
-		}
+	for _, r := range recorded(t, x.Call, x.User) {
 		f := compare(x.Result, r.Result)
-		best, from = Fidelity{1, max(best.Class, f.Class), max(best.Exact, f.Exact)}, r.Turn
+		best = Fidelity{1, max(best.Class, f.Class), max(best.Exact, f.Exact)}
 	}
 	return best
+}
+
+// recorded returns the records of call in user turn u, or in the nearest turn before
+// it that has some, or else in the nearest after it: what a tool answers changes with
+// the dialogue.
+func recorded(t task.Task, call chat.Call, u int) []task.Record {
+	var found []task.Record
+	for _, r := range t.Records(len(t.Turns)) {
+		if r.Name != call.Name || !chat.Equal(r.Arguments, call.Arguments) {
+			continue
+		}
+		if n := len(found); n > 0 && r.Turn > found[n-1].Turn {
+			if r.Turn > u {
+				break
+			}
+			found = nil
+		}
+		found = append(found, r)
+	}
+	return found
 }
 
 // compare counts one result against the real one.

@@ -5,6 +5,7 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -118,13 +119,14 @@ func Open(families []Family, name string, o Options) (Suite, error) {
 	return nil, fmt.Errorf("there is no suite %q: want %s", name, strings.Join(names, ", "))
 }
 
-// Unused refuses options that a family has no use for.
+// Unused refuses options that name files, or lines of them, in a family that reads
+// none.
 func (o Options) Unused() error {
 	switch {
 	case o.Checklists != "":
-		return fmt.Errorf("checklists %s are for dialogues: give --data too", o.Checklists)
-	case o != Options{}:
-		return fmt.Errorf("skip_bad, turns and held_out are settings of dialogues: leave them out, or give --data")
+		return fmt.Errorf("checklists %s are given without dialogues: give --data too", o.Checklists)
+	case o.SkipBad:
+		return errors.New("bad lines are to be skipped (setting data.skip_bad) without dialogues: give --data too")
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // one changed; with the old one put back it ends as if nothing had happened.
 func TestResumeWithOtherFiles(t *testing.T) {
 	data := dialogues(t, "hi", "look", "again", "once more")
-	s := tiny(t, "data.path="+data, "data.held=0", "with=[]", "base.steps=0", "sft.copy=0", "rl.batch=1")
+	s := tiny(t, "data.suite=dialogues:"+data, "data.held_out=0", "with=[]", "base.steps=0", "sft.copy=0", "rl.batch=1")
 	want := files(t, whole(t, s))
 	out := filepath.Join(t.TempDir(), "run")
 	ctx := newCountdown(t, 4)

@@ -4,7 +4,11 @@
 package recipe
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -29,12 +33,14 @@ type Settings struct {
 	Cache    int      `toml:"cache" json:"cache"`     // tokens whose keys and values sampling keeps; 0: about 512 MiB of them
 	Model    Model    `toml:"model" json:"model"`
 	Data     Data     `toml:"data" json:"data"`
-	Base     Stage    `toml:"base" json:"base"`
+	Base     Base     `toml:"base" json:"base"`
 	SFT      Stage    `toml:"sft" json:"sft"`
 	RL       RL       `toml:"rl" json:"rl"`
 	Eval     Eval     `toml:"eval" json:"eval"`
 	Policies Policies `toml:"policies" json:"policies"` // who speaks beside the model that is trained
 	With     []string `toml:"with" json:"with"`         // baselines outside the default time: sft-more, real
+
+	given []string // names that Set was asked for, beside the recipe
 }
 
 // Model says what is trained.
@@ -78,23 +84,33 @@ func (d Data) options() suite.Options {
 	return suite.Options{Checklists: d.Checklists, SkipBad: d.SkipBad, Turns: d.Turns, HeldOut: d.HeldOut}
 }
 
+// Optim says how a stage takes its steps.
+type Optim struct {
+	Steps  int     `toml:"steps" json:"steps"`
+	Batch  int     `toml:"batch" json:"batch"` // examples a step; tasks of RL
+	LR     float64 `toml:"lr" json:"lr"`
+	Final  float64 `toml:"final" json:"final"` // share of LR that is left at the end
+	Warmup int     `toml:"warmup" json:"warmup"`
+	Beta2  float64 `toml:"beta2" json:"beta2"`
+	Decay  float64 `toml:"decay" json:"decay"`
+	Clip   float64 `toml:"clip" json:"clip"`
+}
+
 // Stage says how a supervised stage learns.
 type Stage struct {
-	Steps    int     `toml:"steps" json:"steps"`
-	Batch    int     `toml:"batch" json:"batch"`         // examples a step
-	Copy     int     `toml:"copy" json:"copy"`           // of those, rows of pure copying
-	CopyOnly int     `toml:"copy_only" json:"copy_only"` // base: first steps of nothing but copying
-	LR       float64 `toml:"lr" json:"lr"`
-	Final    float64 `toml:"final" json:"final"` // share of LR that is left at the end
-	Warmup   int     `toml:"warmup" json:"warmup"`
-	Beta2    float64 `toml:"beta2" json:"beta2"`
-	Decay    float64 `toml:"decay" json:"decay"`
-	Clip     float64 `toml:"clip" json:"clip"`
+	Optim
+	Copy int `toml:"copy" json:"copy"` // of the batch, rows of pure copying
+}
+
+// Base says how a new model learns to copy, and the form of dialogues.
+type Base struct {
+	Stage
+	CopyOnly int `toml:"copy_only" json:"copy_only"` // first steps of nothing but copying
 }
 
 // RL says how rehearsal learns.
 type RL struct {
-	Stage
+	Optim
 	Group       int     `toml:"group" json:"group"` // episodes a task
 	Minibatch   int     `toml:"minibatch" json:"minibatch"`
 	Temperature float64 `toml:"temperature" json:"temperature"`
@@ -122,7 +138,8 @@ type Eval struct {
 	Save     int `toml:"save" json:"save"`         // steps between two checkpoints
 }
 
-// Load reads a recipe and applies overrides of the form "rl.steps=10" to it.
+// Load reads a recipe and applies overrides of the form "rl.steps=10" to it, as if
+// they stood in the recipe.
 func Load(name string, overrides []string) (Settings, error) {
 	text, err := recipes.Read(name)
 	if err != nil {
@@ -137,16 +154,18 @@ func Load(name string, overrides []string) (Settings, error) {
 			return Settings{}, err
 		}
 	}
+	s.given = nil
 	return s, nil
 }
 
 // Set applies one override: a setting's dotted name, "=", and a value in TOML; a
-// string may go without quotes.
+// string may go without quotes. [Settings.Check] refuses it where it has no effect.
 func (s *Settings) Set(override string) error {
 	key, value, ok := strings.Cut(override, "=")
 	if !ok {
 		return fmt.Errorf("setting %q: want name=value, such as rl.steps=10", override)
 	}
+	s.given = append(s.given, strings.TrimSpace(key))
 	if decode(key+" = "+value, s) == nil {
 		return nil
 	}
@@ -162,9 +181,96 @@ func decode(text string, s *Settings) error {
 		return err
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return fmt.Errorf("there is no setting %s", unknown[0])
+		return noSetting(unknown[0].String())
 	}
 	return nil
+}
+
+// UnmarshalJSON reads what config.json holds; as in a recipe, every name must be that
+// of a setting.
+func (s *Settings) UnmarshalJSON(data []byte) error {
+	return s.read(data, "")
+}
+
+// read reads an object of settings whose names begin with section.
+func (s *Settings) read(object []byte, section string) error {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(object, &values) != nil {
+		return fmt.Errorf("%s: want an object", strings.TrimSuffix("setting "+section, "."))
+	}
+	fields := s.fields()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		name := section + key
+		if field, ok := fields[name]; ok {
+			if json.Unmarshal(values[key], field.Addr().Interface()) != nil {
+				return fmt.Errorf("setting %s is %s: want %s", name, values[key], kind(field.Kind()))
+			}
+			continue
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(fields)), func(f string) bool { return strings.HasPrefix(f, name+".") }) {
+			return noSetting(name)
+		}
+		if err := s.read(values[key], name+"."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fields are the settings by dotted name.
+func (s *Settings) fields() map[string]reflect.Value {
+	out := map[string]reflect.Value{}
+	var walk func(v reflect.Value, section string)
+	walk = func(v reflect.Value, section string) {
+		for i := range v.NumField() {
+			f, name := v.Type().Field(i), section+v.Type().Field(i).Tag.Get("json")
+			switch {
+			case f.Anonymous:
+				walk(v.Field(i), section)
+			case f.Type.Kind() == reflect.Struct:
+				walk(v.Field(i), name+".")
+			case f.IsExported():
+				out[name] = v.Field(i)
+			}
+		}
+	}
+	walk(reflect.ValueOf(s).Elem(), "")
+	return out
+}
+
+// kind says for people what a setting of kind k holds.
+func kind(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list of strings"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "a whole number"
+}
+
+// noSetting is the error of a name that no setting has. It tells which settings end
+// alike.
+func noSetting(name string) error {
+	leaf := name[strings.LastIndex(name, ".")+1:]
+	var near []string
+	for _, field := range slices.Sorted(maps.Keys(new(Settings).fields())) {
+		if field == leaf || strings.HasSuffix(field, "."+leaf) {
+			near = append(near, field)
+		}
+	}
+	switch n := len(near); n {
+	case 0:
+		return fmt.Errorf("there is no setting %s", name)
+	case 1:
+		return fmt.Errorf("there is no setting %s (there is %s)", name, near[0])
+	default:
+		return fmt.Errorf("there is no setting %s (there are %s and %s)", name, strings.Join(near[:n-1], ", "), near[n-1])
+	}
 }
 
 // The baselines of --with.
@@ -173,7 +279,7 @@ const (
 	WithReal    = "real"     // the same RL, played in the real world
 )
 
-func (s Stage) schedule() func(step int) engine.Adam {
+func (s Optim) schedule() func(step int) engine.Adam {
 	adam := engine.Adam{LR: s.LR, Beta1: 0.9, Beta2: s.Beta2, Eps: 1e-8, WeightDecay: s.Decay, ClipNorm: s.Clip}
 	return train.Schedule{Adam: adam, Warmup: s.Warmup, Steps: s.Steps, Final: s.Final}.At
 }
