@@ -180,7 +180,7 @@ func TestAgreementIsOne(t *testing.T) {
 			if tt.want.Calls > 0 {
 				reward = 0.4 + float64(tt.want.Exact)/2
 			}
-			if rows := Rows([]*rollout.Episode{ep}, Credit{Fidelity: true}); math.Abs(rows[1].Reward-reward) > 1e-12 {
+			if rows := Rows([]*rollout.Episode{ep}, rollout.Learner, Credit{Fidelity: true}); math.Abs(rows[1].Reward-reward) > 1e-12 {
 				t.Errorf("rewarded %g, want %g", rows[1].Reward, reward)
 			}
 		})

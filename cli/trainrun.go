@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 )
 
 // runTrain carries out the recipe and shows what came of it.
-func runTrain(ctx context.Context, o trainOptions) error {
+func (a app) runTrain(ctx context.Context, o trainOptions) error {
 	s, err := o.settings()
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func runTrain(ctx context.Context, o trainOptions) error {
 	if s.Memory > 0 {
 		debug.SetMemoryLimit(int64(s.Memory * (1 << 30))) // garbage gives way before the bound does
 	}
-	err = recipe.Run(ctx, s, o.Out, o.Resume, o.Stderr)
+	err = recipe.Run(ctx, s, recipe.Options{Out: o.Out, Resume: o.Resume, Progress: o.Stderr, Suites: a.suites, Policy: otherPolicy(o)})
 	if err != nil {
 		return resumable(err, o.Out)
 	}
@@ -101,7 +101,7 @@ func (o trainOptions) settings() (recipe.Settings, error) {
 	put(&s.Cache, o.Cache)
 	put(&s.Model.Path, o.Model)
 	put(&s.Model.LoRA, o.LoRA)
-	put(&s.Data.Path, o.Data)
+	put(&s.Data.Suite, o.suite())
 	put(&s.Data.Checklists, o.Checklists)
 	put(&s.Data.FewShot, rollout.FewShot(o.FewShot))
 	if o.SkipBad {
@@ -114,12 +114,34 @@ func (o trainOptions) settings() (recipe.Settings, error) {
 	return s, err
 }
 
+// dialogues begins the names of suites that are files of recorded dialogues.
+const dialogues = "dialogues:"
+
+// suite is what --suite or --data names; "" is neither.
+func (o trainOptions) suite() string {
+	if o.Data != "" {
+		return dialogues + o.Data
+	}
+	return o.Suite
+}
+
+// otherPolicy opens the models that speak beside the one that is trained: a server,
+// openai:URL#MODEL, or a model by path or name.
+func otherPolicy(o trainOptions) func(context.Context, string) (rollout.Policy, func() error, error) {
+	return func(ctx context.Context, name string) (rollout.Policy, func() error, error) {
+		if strings.HasPrefix(name, scheme) {
+			return openSpeaker(ctx, modelOptions{}, remoteOptions{Policy: name})
+		}
+		return openSpeaker(ctx, modelOptions{Model: name, Threads: o.Threads, Cache: o.Cache}, remoteOptions{})
+	}
+}
+
 func (o trainOptions) source() (recipe.Settings, error) {
 	switch {
 	case o.Config != "":
 	case o.Recipe != "":
 		return recipe.Load(o.Recipe, nil)
-	case o.Data != "":
+	case strings.HasPrefix(o.suite(), dialogues):
 		return recipe.Load("dialogues", nil)
 	default:
 		return recipe.Load("quickstart", nil)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -18,7 +18,8 @@ type trainOptions struct {
 	Config     string   // config.json of an earlier run, instead of a recipe
 	Set        []string // key=value, over the recipe
 	Model      string   // folder or GGUF; "" is what the recipe says
-	Data       string   // JSONL of dialogues; "" is what the recipe says
+	Suite      string   // NAME or NAME:ARG; "" is what the recipe says
+	Data       string   // JSONL of dialogues, short for the suite dialogues:FILE
 	Checklists string   // JSONL of their checklists
 	FewShot    string   // records that REHEARSE is shown; "" is what the recipe says
 	With       []string // baselines outside the default time
@@ -35,7 +36,7 @@ type trainOptions struct {
 	Stdout, Stderr io.Writer
 }
 
-func trainCommand() *cobra.Command {
+func (a app) trainCommand() *cobra.Command {
 	var o trainOptions
 	cmd := &cobra.Command{
 		Use:   "train",
@@ -45,11 +46,14 @@ improve the policy on episodes that it imagines from end to end. The run folder
 holds the settings, metrics, every episode, checkpoints and a report.
 
 A flag wins over --set, and --set over the recipe. A run that was interrupted goes
-on with --resume and ends with the same files.`,
+on with --resume and ends with the same files. The suites:
+
+` + a.describe(),
 		Example: `  envace train
   envace train --recipe quickstart --out runs/first
   envace train --recipe quickstart --out runs/short --set rl.steps=10 --seed 2
   envace train --resume --out runs/first
+  envace train --suite workbench:orders,bank --out runs/two
   envace train --model models/qwen3 --data tasks.jsonl --lora 16 --out runs/mine
   envace train --config runs/first/config.json --out runs/again`,
 		Args: args(cobra.NoArgs),
@@ -59,22 +63,23 @@ on with --resume and ends with the same files.`,
 			}
 			o.SeedGiven = cmd.Flags().Changed("seed")
 			o.Stdout, o.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return runTrain(cmd.Context(), o)
+			return a.runTrain(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Recipe, "recipe", "", "`name` of a built-in recipe: "+strings.Join(recipes.Names(), ", ")+" (default: quickstart, or dialogues with --data)")
+	f.StringVar(&o.Recipe, "recipe", "", "`name` of a built-in recipe: "+strings.Join(recipes.Names(), ", ")+" (default: quickstart, or dialogues for recorded dialogues)")
 	f.StringVar(&o.Config, "config", "", "settings of an earlier run, instead of a recipe: the `file` config.json")
 	f.StringArrayVar(&o.Set, "set", nil, "override a setting of the recipe, such as rl.steps=20, by `key=value` (repeatable)")
 	f.StringVar(&o.Model, "model", "", "model to start from: a `folder` of Hugging Face files, a GGUF file, or the name of a pulled model")
-	f.StringVar(&o.Data, "data", "", "dialogues to learn from, a JSONL `file`, instead of the workbench")
+	f.StringVar(&o.Suite, "suite", "", "`name` of the suite to train and measure on (default: workbench)")
+	f.StringVar(&o.Data, "data", "", "dialogues to learn from, a JSONL `file`: short for --suite dialogues:FILE")
 	f.StringVar(&o.Checklists, "checklists", "", "checklists of the dialogues, a JSONL `file`")
 	f.StringVar(&o.FewShot, "few-shot", "", "`which` recorded calls of a task REHEARSE is shown: none, past (up to the user turn under way) or all")
 	f.StringSliceVar(&o.With, "with", nil, "`baselines` to train too: sft-more, real")
 	f.BoolVar(&o.SkipBad, "skip-bad", false, "leave out rows of --data that cannot be read, instead of stopping")
 	f.StringVar(&o.Out, "out", "", "run `folder`, new or empty (default: a new one under runs/)")
 	f.BoolVar(&o.Resume, "resume", false, "go on with the run in --out from its last checkpoint")
-	f.Uint64Var(&o.Seed, "seed", 0, "`number` that the run draws from, instead of the recipe's")
+	f.Uint64Var(&o.Seed, "seed", 0, "random `seed`, instead of the recipe's")
 	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
 	f.Float64Var(&o.Memory, "memory", 0, "most `GiB` that weights, training and sampling take together (0: as much as the rows need)")
 	f.IntVar(&o.Cache, "cache-tokens", 0, cacheUsage)
@@ -86,6 +91,9 @@ on with --resume and ends with the same files.`,
 func (o trainOptions) check(f *pflag.FlagSet) error {
 	if f.Changed("config") && f.Changed("recipe") {
 		return usageError{errors.New("--config and --recipe both give the settings: leave one out")}
+	}
+	if f.Changed("suite") && f.Changed("data") {
+		return usageError{errors.New("--suite and --data both name what to train on: leave one out")}
 	}
 	if !o.Resume {
 		return nil
