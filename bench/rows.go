@@ -31,7 +31,7 @@ import (
 	"envace/rollout"
 	"envace/task"
 	"envace/train"
-	"envace/workbench"
+	"envace/workbench/domains"
 )
 
 const rowTokens = 400
@@ -89,9 +89,9 @@ func write(data []engine.Datum) error {
 // tasks draws n tasks of the domains for training.
 func tasks(split string, n int) ([]task.Task, error) {
 	var out []task.Task
-	domains := workbench.Train()
-	for i, d := range domains {
-		some, err := workbench.Tasks(d, 1, split, n*(i+1)/len(domains)-n*i/len(domains))
+	from := domains.Train()
+	for i, d := range from {
+		some, err := d.Tasks(1, split, n*(i+1)/len(from)-n*i/len(from))
 		if err != nil {
 			return nil, err
 		}

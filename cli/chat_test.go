@@ -14,7 +14,7 @@ import (
 	"envace/render"
 	"envace/rollout"
 	"envace/task"
-	"envace/workbench"
+	"envace/workbench/domains"
 )
 
 // script is a policy that says its messages in order: a message is one token.
@@ -59,7 +59,7 @@ func reply(text string) chat.Message { return chat.Message{Role: chat.Assistant,
 
 func orders(t *testing.T) task.Task {
 	t.Helper()
-	ta, err := workbench.Generate("orders", 1)
+	ta, err := domains.Task("orders", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,9 @@ import (
 	"envace/task"
 )
 
-// Worlds opens the real world of tasks. The zero value knows the domains of this
-// package; give it yours to open those.
+// Worlds opens the real worlds of tasks.
 type Worlds struct {
-	Own []Domain // nil means Domains()
+	Domains []Domain // whose tasks can be opened; required
 }
 
 // World is the real world of one episode.
@@ -61,15 +60,19 @@ func (w Worlds) domain(t task.Task) (Domain, Origin, error) {
 	if err != nil {
 		return Domain{}, o, err
 	}
-	own := w.Own
-	if own == nil {
-		own = Domains()
-	}
-	i := slices.IndexFunc(own, func(d Domain) bool { return d.Name == o.Domain })
+	i := slices.IndexFunc(w.Domains, func(d Domain) bool { return d.Name == o.Domain })
 	if i < 0 {
-		return Domain{}, o, fmt.Errorf("task %s: unknown domain %q", t.ID, o.Domain)
+		return Domain{}, o, fmt.Errorf("task %s: unknown domain %q, Worlds has %v", t.ID, o.Domain, names(w.Domains))
 	}
-	return own[i], o, nil
+	return w.Domains[i], o, nil
+}
+
+func names(domains []Domain) []string {
+	var out []string
+	for _, d := range domains {
+		out = append(out, d.Name)
+	}
+	return out
 }
 
 // Shadow returns a real world of t in which the earlier calls were made: ask it
@@ -144,9 +147,4 @@ func (c *course) told(ep *rollout.Episode, u int) string {
 		return why
 	}
 	return ""
-}
-
-// Success is [Worlds.Success] for the domains of this package.
-func Success(t task.Task, ep *rollout.Episode) (ok bool, why string, err error) {
-	return Worlds{}.Success(t, ep)
 }

@@ -10,6 +10,7 @@ import (
 	"envace/chat"
 	"envace/task"
 	"envace/workbench"
+	"envace/workbench/domains"
 )
 
 // babbler makes dialogues without meaning for the base model to learn the form
@@ -26,7 +27,7 @@ type babbler struct {
 func newBabbler() babbler {
 	var b babbler
 	b.first, b.second = workbench.Names()
-	for _, w := range workbench.Words() {
+	for _, w := range domains.Words() {
 		if !slices.Contains(b.first, w) && !slices.Contains(b.second, w) {
 			b.words = append(b.words, w)
 		}

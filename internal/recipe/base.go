@@ -17,7 +17,7 @@ import (
 	"envace/rollout"
 	"envace/task"
 	"envace/train"
-	"envace/workbench"
+	"envace/workbench/domains"
 )
 
 // special are the control tokens of the small models' format.
@@ -107,8 +107,8 @@ const corpusSeed = 1
 // domains as text. (Every word of the workbench becomes a token in any case.)
 func corpus() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, d := range workbench.Train() {
-			tasks, err := workbench.Tasks(d, corpusSeed, "sft", 100)
+		for _, d := range domains.Train() {
+			tasks, err := d.Tasks(corpusSeed, "sft", 100)
 			if err != nil {
 				return
 			}
@@ -219,7 +219,7 @@ func copyRow(r *rand.Rand, words []int, w float64) engine.Datum {
 // numbers that occur in it. A number of two tokens was copied wrongly more often
 // than not.
 func vocabulary() []string {
-	words := workbench.Words()
+	words := domains.Words()
 	for n := range 100 {
 		words = append(words, strconv.Itoa(n))
 	}

@@ -1,4 +1,4 @@
-package workbench
+package domains
 
 import (
 	"encoding/json"
@@ -68,22 +68,17 @@ func mutants(t task.Task) map[string]*rollout.Episode {
 
 // misquote spoils the value that the last reply must hold.
 func misquote(t task.Task) *rollout.Episode {
-	d, o, err := Worlds{}.domain(t)
-	if err != nil {
-		panic(err)
-	}
-	courses, err := d.perform(d.set(o.Seed))
-	if err != nil {
-		panic(err)
-	}
-	c := courses[len(courses)-1]
-	list := refs(c.reply.values)
+	u := len(t.Turns) - 1
+	results := answers(t, u)
+	i := slices.IndexFunc(t.Turns[u].Checklist, func(item task.Item) bool { return item.Check.Reference != "" })
+	list := t.Turns[u].Checklist[i].Check.Contains // of the reply that the expert gives
 	if len(list) == 0 {
 		return nil
 	}
-	value, err := list[len(list)-1].read(c.answer)
-	if err != nil {
-		panic(err)
+	ref, _ := task.AsRef(list[len(list)-1])
+	value, ok := ref.Lookup(results[ref.Item])
+	if !ok {
+		panic("the reply of " + t.ID + " refers to no result")
 	}
 	ep := rollout.Recorded(t)
 	last := &ep.Entries[len(ep.Entries)-1].Message
@@ -91,9 +86,24 @@ func misquote(t task.Task) *rollout.Episode {
 	return ep
 }
 
+// answers are the results of the expert's calls in user turn u, by checklist item:
+// the items of calls whose conditions hold stand in the order of the calls.
+func answers(t task.Task, u int) map[string]string {
+	records := t.Records(u)[len(t.Records(u-1)):]
+	out := map[string]string{}
+	get := func(id string) (string, bool) { r, ok := out[id]; return r, ok }
+	for _, item := range t.Turns[u].Checklist {
+		fails := func(c task.Cond) bool { holds, _ := c.Holds(get); return !holds }
+		if item.Check.Type == task.ToolCall && !slices.ContainsFunc(item.Check.When, fails) {
+			out[item.ID], records = records[0].Result, records[1:]
+		}
+	}
+	return out
+}
+
 // oneMore adds a write that the world accepts and nobody asked for.
 func oneMore(t task.Task) *rollout.Episode {
-	world, err := Worlds{}.Shadow(t, nil)
+	world, err := Worlds().Shadow(t, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -101,7 +111,7 @@ func oneMore(t task.Task) *rollout.Episode {
 	for _, name := range entity.FindAllString(string(before), -1) {
 		for _, f := range t.Tools {
 			args := guess(f, name)
-			if !f.Write || strings.Contains(string(mustJSON(t.Turns)), name) {
+			if !f.Write || strings.Contains(encode(t.Turns), name) {
 				continue
 			}
 			world.Call(f.Name, args)
@@ -123,7 +133,10 @@ func oneMore(t task.Task) *rollout.Episode {
 // guess fills the arguments of f: name for text, the first word of an enum, 1.
 func guess(f chat.Function, name string) json.RawMessage {
 	var s struct {
-		Properties map[string]property `json:"properties"`
+		Properties map[string]struct {
+			Type string
+			Enum []string
+		}
 	}
 	if json.Unmarshal(f.Parameters, &s) != nil {
 		panic("schema of " + f.Name)
@@ -139,5 +152,5 @@ func guess(f chat.Function, name string) json.RawMessage {
 			args[k] = name
 		}
 	}
-	return mustJSON(args)
+	return json.RawMessage(encode(args))
 }
