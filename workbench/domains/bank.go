@@ -80,7 +80,7 @@ func newVault(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add opens an account; a balance of 0 is drawn.
+// add opens an account and returns its name. If balance is 0, it is drawn.
 func (s *vault) add(r *workbench.Rand, owner string, balance int) string {
 	name := r.Name()
 	if balance == 0 {
@@ -190,7 +190,7 @@ func freezeAccount(s *vault, a workbench.Args) (any, error) {
 
 // Plans.
 
-// ifEnough goes on with yes unless the account that was seen holds less than
+// ifEnough goes on with yes unless the account just looked at holds less than
 // amount.
 func ifEnough(name, amount any, yes *workbench.Plan) *workbench.Plan {
 	return workbench.If(workbench.From("seen.balance").Below(amount),
@@ -202,7 +202,7 @@ func sendPlan(name, to any, amount int) *workbench.Plan {
 		workbench.Say("done, the receipt is %v.", workbench.From("send.receipt")))
 }
 
-// carefully sends if the account is open and holds enough.
+// carefully looks at the account, and sends if it is open and holds enough.
 func carefully(name, to any, amount int) *workbench.Plan {
 	return accountNoun().If(name, "open", ifEnough(name, amount, sendPlan(name, to, amount)))
 }
@@ -232,6 +232,7 @@ func bankAct(r *workbench.Rand, s *vault) workbench.Turn {
 	}
 }
 
+// bankBill: a question about a bill.
 func bankBill(r *workbench.Rand, s *vault) workbench.Turn {
 	name, key, n := s.bill(r), r.One("status", "amount", "payee", "day"), r.Int(15, 60)
 	slots := workbench.Values{"bill": name, "key": key, "n": n}
@@ -250,7 +251,7 @@ func bankBill(r *workbench.Rand, s *vault) workbench.Turn {
 	}
 }
 
-// bankPay: the amount is on the bill.
+// bankPay: pay a bill; the amount is on the bill.
 func bankPay(r *workbench.Rand, s *vault) workbench.Turn {
 	name, b := s.any(r), s.bill(r)
 	pay := workbench.Do("pay", "pay_bill", workbench.Values{"bill": b, "account": name},
@@ -265,7 +266,7 @@ func bankPay(r *workbench.Rand, s *vault) workbench.Turn {
 	}
 }
 
-// bankLimit: the user says what to do above and below a balance.
+// bankLimit: what to do depends on the balance.
 func bankLimit(r *workbench.Rand, s *vault) workbench.Turn {
 	name, to, n := s.any(r), s.any(r), r.Int(20, 80)
 	m := n - r.Int(5, 15)
@@ -279,7 +280,7 @@ func bankLimit(r *workbench.Rand, s *vault) workbench.Turn {
 	}
 }
 
-// bankSend: the account must be found first.
+// bankSend: send from an account that must be found first.
 func bankSend(r *workbench.Rand, s *vault) workbench.Turn {
 	noun, owner, to, n := accountNoun(), r.Person(), s.any(r), r.Int(5, 70)
 	slots := workbench.Values{"owner": owner, "n": n, "to": to}
@@ -306,7 +307,8 @@ func bankSend(r *workbench.Rand, s *vault) workbench.Turn {
 	}
 }
 
-// bankTry: the user wants no look before; the tool may refuse, for two reasons.
+// bankTry: the user says "try to", so there is no look first; the tool may refuse
+// for two reasons.
 func bankTry(r *workbench.Rand, s *vault) workbench.Turn {
 	name, to, n := s.any(r), s.any(r), r.Int(30, 80)
 	s.Accounts[name].Status = r.One("open", "open", "frozen")
@@ -326,6 +328,7 @@ func bankTry(r *workbench.Rand, s *vault) workbench.Turn {
 	}
 }
 
+// bankBeyond: no tool can do it.
 func bankBeyond(r *workbench.Rand, s *vault) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"account": s.any(r), "owner": r.Person()},

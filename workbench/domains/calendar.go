@@ -93,7 +93,7 @@ func (s *agenda) maybe(r *workbench.Rand) slot {
 	return s.Events[s.any(r)].slot
 }
 
-// at names the event that has a slot; "" if none does.
+// at returns the name of the event in a slot, "" if it is free.
 func (s *agenda) at(at slot) string {
 	for _, name := range slices.Sorted(maps.Keys(s.Events)) {
 		if s.Events[name].slot == at {
@@ -103,7 +103,8 @@ func (s *agenda) at(at slot) string {
 	return ""
 }
 
-// add puts an event at a free slot; 0 guests are drawn.
+// add puts an event into a free slot and returns its name. If guests is 0, the
+// number is drawn.
 func (s *agenda) add(r *workbench.Rand, host string, guests int) string {
 	name := r.Name()
 	if guests == 0 {
@@ -156,7 +157,7 @@ func checkSlot(s *agenda, a workbench.Args) (any, error) {
 	return workbench.Fields{"slot": "free"}, nil
 }
 
-// take returns the slot that a call asks for if it is free.
+// take returns the slot that a call asks for, or an error if it is taken.
 func (s *agenda) take(a workbench.Args) (slot, error) {
 	at := slot{a.Text("day"), a.Int("hour")}
 	if name := s.at(at); name != "" {
@@ -199,12 +200,13 @@ func cancelEvent(s *agenda, a workbench.Args) (any, error) {
 
 // Plans.
 
-// ifFree looks at a slot, under the id, and goes on by what is there.
+// ifFree checks a slot, under the id, and goes on with yes if it is free, else with
+// no.
 func ifFree(id string, at slot, yes, no *workbench.Plan) *workbench.Plan {
 	return workbench.Do(id, "check_slot", workbench.Values{"day": at.Day, "hour": at.Hour}, workbench.If(workbench.From(id+".slot").Is("free"), yes, no))
 }
 
-// taken declines a slot because of the event that has it.
+// taken declines because an event has the slot checked under the id.
 func taken(id string) *workbench.Plan {
 	return workbench.Sorry("the slot is taken by %v.", workbench.From(id+".event"))
 }
@@ -246,7 +248,7 @@ func eventSlot(r *workbench.Rand, s *agenda) workbench.Turn {
 	}
 }
 
-// eventAct: one change, if event and slot allow it.
+// eventAct: cancel or move, if the event is open and the slot free.
 func eventAct(r *workbench.Rand, s *agenda) workbench.Turn {
 	name, at := s.any(r), s.maybe(r)
 	slots := workbench.Values{"event": name, "day": at.Day, "hour": at.Hour}
@@ -264,7 +266,7 @@ func eventAct(r *workbench.Rand, s *agenda) workbench.Turn {
 	}
 }
 
-// eventAdd: a new event, perhaps with a second choice.
+// eventAdd: a new event, sometimes with a second choice of slot.
 func eventAdd(r *workbench.Rand, s *agenda) workbench.Turn {
 	host, at := r.Person(), s.maybe(r)
 	slots := workbench.Values{"host": host, "day": at.Day, "hour": at.Hour}
@@ -289,7 +291,7 @@ func eventAdd(r *workbench.Rand, s *agenda) workbench.Turn {
 	}
 }
 
-// eventLimit: the user says what to do with early and with late events.
+// eventLimit: what to do, or to say, depends on the hour.
 func eventLimit(r *workbench.Rand, s *agenda) workbench.Turn {
 	name, at, n := s.any(r), s.maybe(r), r.Int(10, 17)
 	less := workbench.From("seen.hour").Below(n)
@@ -309,7 +311,7 @@ func eventLimit(r *workbench.Rand, s *agenda) workbench.Turn {
 	}
 }
 
-// eventShift: the event must be found first.
+// eventShift: move an event that must be found first.
 func eventShift(r *workbench.Rand, s *agenda) workbench.Turn {
 	n, host, at := eventNoun(), r.Person(), s.maybe(r)
 	slots := workbench.Values{"host": host, "day": at.Day, "hour": at.Hour}
@@ -336,7 +338,7 @@ func eventShift(r *workbench.Rand, s *agenda) workbench.Turn {
 	}
 }
 
-// eventTry: the user wants no look before; the tool may refuse.
+// eventTry: the user says "try to", so there is no look first; the tool may refuse.
 func eventTry(r *workbench.Rand, s *agenda) workbench.Turn {
 	if r.Chance(0.5) {
 		name := s.any(r)
@@ -355,6 +357,7 @@ func eventTry(r *workbench.Rand, s *agenda) workbench.Turn {
 	}
 }
 
+// eventBeyond: no tool can do it.
 func eventBeyond(r *workbench.Rand, s *agenda) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"event": s.any(r), "host": r.Person()},

@@ -1,6 +1,6 @@
-// Package domains holds eight domains of the workbench, a file each. They use the
-// exported API of package workbench alone, so each is a pattern for a domain of
-// your own: begin with orders.go.
+// Package domains holds eight domains for package workbench, a file each. They use
+// only its exported API, so each is a pattern for a domain of your own: begin with
+// orders.go.
 package domains
 
 import (
@@ -68,12 +68,12 @@ func Success(t task.Task, ep *rollout.Episode) (ok bool, why string) {
 	return Worlds().Success(t, ep)
 }
 
-// Words is [workbench.Words] of all domains. They are found once a process.
+// Words is [workbench.Words] of all domains, computed once per process.
 func Words() []string { return slices.Clone(words()) }
 
 var words = sync.OnceValue(func() []string { return workbench.Words(All()...) })
 
-// What several domains speak of.
+// Values that several domains use.
 var (
 	cities = []string{"oslo", "lisbon", "madrid", "paris", "rome", "vienna", "berlin", "dublin", "prague", "athens", "cairo", "lima"}
 	days   = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}

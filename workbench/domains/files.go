@@ -83,7 +83,7 @@ func newDisk(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add makes a file; a size of 0 is drawn.
+// add makes a file and returns its name. If size is 0, it is drawn.
 func (s *disk) add(r *workbench.Rand, owner string, size int) string {
 	name := r.Name()
 	if size == 0 {
@@ -111,7 +111,7 @@ func (s *disk) open(name string) (*file, error) {
 	return f, err
 }
 
-// fits refuses a file that a folder does not take.
+// fits returns an error if the folder does not take the file.
 func (s *disk) fits(f *file, name string) error {
 	switch to := s.Folders[name]; {
 	case to.Status != "open":
@@ -200,8 +200,8 @@ func sharePlan(name any, reader string) *workbench.Plan {
 		workbench.Say("done, the link for %v is %v.", reader, workbench.From("share.link")))
 }
 
-// ifFits looks at a folder and goes on with yes if it takes the file that was
-// seen.
+// ifFits looks at a folder and goes on with yes if it takes the file just looked
+// at.
 func ifFits(folder string, yes *workbench.Plan) *workbench.Plan {
 	small := workbench.Sorry("the space of %v is %v.", folder, workbench.From("folder.space"))
 	return workbench.Do("folder", "get_folder", workbench.Values{"folder": folder},
@@ -239,7 +239,7 @@ func fileFolder(r *workbench.Rand, s *disk) workbench.Turn {
 	}
 }
 
-// fileAct: share or delete, if the file allows it.
+// fileAct: share or delete, if the file is open.
 func fileAct(r *workbench.Rand, s *disk) workbench.Turn {
 	name, reader := s.any(r), r.Person()
 	slots := workbench.Values{"file": name, "reader": reader}
@@ -257,7 +257,7 @@ func fileAct(r *workbench.Rand, s *disk) workbench.Turn {
 	}
 }
 
-// fileMove: the file and the folder must both allow it.
+// fileMove: move, if the file is open and the folder takes it.
 func fileMove(r *workbench.Rand, s *disk) workbench.Turn {
 	name := s.any(r)
 	to := r.Other(s.Files[name].Folder, folders)
@@ -268,7 +268,7 @@ func fileMove(r *workbench.Rand, s *disk) workbench.Turn {
 	}
 }
 
-// fileLimit: the user says what to do with small and with big files.
+// fileLimit: what to do depends on the size.
 func fileLimit(r *workbench.Rand, s *disk) workbench.Turn {
 	name, reader, n := s.any(r), r.Person(), r.Int(20, 80)
 	slots := workbench.Values{"file": name, "reader": reader, "n": n, "folder": r.Other(s.Files[name].Folder, folders)}
@@ -289,7 +289,7 @@ func fileLimit(r *workbench.Rand, s *disk) workbench.Turn {
 	}
 }
 
-// fileCopy: a copy, and perhaps the file goes.
+// fileCopy: copy, and sometimes delete the original.
 func fileCopy(r *workbench.Rand, s *disk) workbench.Turn {
 	name, to := s.any(r), r.One(folders...)
 	slots := workbench.Values{"file": name, "folder": to}
@@ -311,7 +311,7 @@ func fileCopy(r *workbench.Rand, s *disk) workbench.Turn {
 	}
 }
 
-// fileSend: the file must be found first.
+// fileSend: share a file that must be found first.
 func fileSend(r *workbench.Rand, s *disk) workbench.Turn {
 	n, owner, reader := fileNoun(), r.Person(), r.Person()
 	for _, size := range r.Ints(r.Int(2, 3), 5, 95) {
@@ -326,7 +326,7 @@ func fileSend(r *workbench.Rand, s *disk) workbench.Turn {
 	}
 }
 
-// fileTry: the user wants no look before; the tool may refuse.
+// fileTry: the user says "try to", so there is no look first; the tool may refuse.
 func fileTry(r *workbench.Rand, s *disk) workbench.Turn {
 	name, reader := s.any(r), r.Person()
 	s.Files[name].Status = r.One("open", "locked")
@@ -344,6 +344,7 @@ func fileTry(r *workbench.Rand, s *disk) workbench.Turn {
 	}
 }
 
+// fileBeyond: no tool can do it.
 func fileBeyond(r *workbench.Rand, s *disk) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"file": s.any(r), "owner": r.Person()},

@@ -80,7 +80,8 @@ func newStore(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add puts an item into the store; a count of 0 is drawn.
+// add puts an item into the store and returns its name. If count is 0, it is
+// drawn.
 func (s *store) add(r *workbench.Rand, owner string, count int) string {
 	name := r.Name()
 	if count == 0 {
@@ -188,7 +189,8 @@ func takePlan(name any, amount int) *workbench.Plan {
 		workbench.Say("done, the receipt is %v.", workbench.From("take.receipt")))
 }
 
-// ifCount goes on with yes unless the count that was seen is too low.
+// ifCount goes on with yes unless the item just looked at has a count below
+// amount.
 func ifCount(name any, amount int, yes *workbench.Plan) *workbench.Plan {
 	return workbench.If(workbench.From("seen.count").Below(amount), workbench.Sorry("the count of %v is %v.", name, workbench.From("seen.count")), yes)
 }
@@ -231,7 +233,7 @@ func itemShelf(r *workbench.Rand, s *store) workbench.Turn {
 	}
 }
 
-// itemAct: take or delete, if the item allows it.
+// itemAct: take or delete, if the item is open.
 func itemAct(r *workbench.Rand, s *store) workbench.Turn {
 	name, n := s.any(r), r.Int(5, 70)
 	slots := workbench.Values{"item": name, "n": n}
@@ -249,7 +251,7 @@ func itemAct(r *workbench.Rand, s *store) workbench.Turn {
 	}
 }
 
-// itemMove: the item and the shelf must both allow it.
+// itemMove: move, if the item is open and the shelf takes it.
 func itemMove(r *workbench.Rand, s *store) workbench.Turn {
 	name := s.any(r)
 	to := r.Other(s.Items[name].Shelf, shelves)
@@ -260,7 +262,7 @@ func itemMove(r *workbench.Rand, s *store) workbench.Turn {
 	}
 }
 
-// itemLimit: the user says what to do with few and with many items.
+// itemLimit: what to do depends on the count.
 func itemLimit(r *workbench.Rand, s *store) workbench.Turn {
 	name, n, m := s.any(r), r.Int(20, 80), r.Int(5, 60)
 	slots := workbench.Values{"item": name, "n": n, "m": m, "k": n - r.Int(5, 15)}
@@ -281,7 +283,7 @@ func itemLimit(r *workbench.Rand, s *store) workbench.Turn {
 	}
 }
 
-// itemRefill: an order, perhaps for an item that must be found first.
+// itemRefill: order more of an item, which sometimes must be found first.
 func itemRefill(r *workbench.Rand, s *store) workbench.Turn {
 	n, owner, amount := itemNoun(), r.Person(), r.Int(5, 60)
 	slots := workbench.Values{"owner": owner, "n": amount}
@@ -306,7 +308,8 @@ func itemRefill(r *workbench.Rand, s *store) workbench.Turn {
 	}
 }
 
-// itemTry: the user wants no look before; the tool may refuse, for two reasons.
+// itemTry: the user says "try to", so there is no look first; the tool may refuse
+// for two reasons.
 func itemTry(r *workbench.Rand, s *store) workbench.Turn {
 	name, n := s.any(r), r.Int(30, 80)
 	s.Items[name].Status = r.One("open", "open", "frozen")
@@ -325,6 +328,7 @@ func itemTry(r *workbench.Rand, s *store) workbench.Turn {
 	}
 }
 
+// itemBeyond: no tool can do it.
 func itemBeyond(r *workbench.Rand, s *store) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"item": s.any(r), "owner": r.Person()},

@@ -78,8 +78,8 @@ func newMailbox(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add puts a message into the mailbox; a size of 0 is drawn. Who sends one is a
-// contact.
+// add puts a message into the mailbox and returns its name. If size is 0, it is
+// drawn. The sender becomes a contact.
 func (s *mailbox) add(r *workbench.Rand, sender string, size int) string {
 	name := r.Name()
 	if size == 0 {
@@ -94,7 +94,8 @@ func (s *mailbox) add(r *workbench.Rand, sender string, size int) string {
 
 func (s *mailbox) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0) }
 
-// contact adds somebody, whose deputy, where there is one already, may stand in.
+// contact adds a contact and returns its name. The deputy is another contact if
+// there is one.
 func (s *mailbox) contact(r *workbench.Rand, name string) string {
 	deputy := name
 	if others := slices.Sorted(maps.Keys(s.Contacts)); len(others) > 0 {
@@ -120,7 +121,7 @@ func (s *mailbox) message(name string) (*letter, error) {
 	return nil, workbench.NotFound("message", name, s.Messages, "find_messages")
 }
 
-// reach returns a contact who can get a message.
+// reach returns a contact, or an error if the contact is absent.
 func (s *mailbox) reach(name string) (*contact, error) {
 	c, ok := s.Contacts[name]
 	if !ok {
@@ -158,7 +159,7 @@ func getContact(s *mailbox, a workbench.Args) (any, error) {
 	return workbench.Fields{"status": c.Status, "city": c.City, "deputy": c.Deputy}, nil
 }
 
-// post keeps what was sent and returns its name.
+// post stores a sent message and returns its name.
 func (s *mailbox) post(reader, what string) string {
 	name := s.Fresh.Next()
 	s.Sent[name] = reader + " " + what
@@ -229,7 +230,7 @@ func messageContact(r *workbench.Rand, s *mailbox) workbench.Turn {
 	}
 }
 
-// messageAct: delete it or share it, if that is allowed.
+// messageAct: delete or share, if the message is open.
 func messageAct(r *workbench.Rand, s *mailbox) workbench.Turn {
 	name, who := s.any(r), s.contact(r, r.Person())
 	slots := workbench.Values{"message": name, "who": who}
@@ -247,7 +248,7 @@ func messageAct(r *workbench.Rand, s *mailbox) workbench.Turn {
 	}
 }
 
-// messageSend: to somebody, or to the deputy.
+// messageSend: write to a contact, sometimes to the deputy if that one is absent.
 func messageSend(r *workbench.Rand, s *mailbox) workbench.Turn {
 	who, topic := s.contact(r, r.Person()), r.One(letterTopics...)
 	slots := workbench.Values{"who": who, "topic": topic}
@@ -270,7 +271,7 @@ func messageSend(r *workbench.Rand, s *mailbox) workbench.Turn {
 	}
 }
 
-// messageLimit: the user says what to do with small and with big messages.
+// messageLimit: what to do depends on the size.
 func messageLimit(r *workbench.Rand, s *mailbox) workbench.Turn {
 	name, who, n := s.any(r), s.contact(r, r.Person()), r.Int(20, 80)
 	slots := workbench.Values{"message": name, "who": who, "n": n}
@@ -291,7 +292,7 @@ func messageLimit(r *workbench.Rand, s *mailbox) workbench.Turn {
 	}
 }
 
-// messageAnswer: whom and about what stands in the message.
+// messageAnswer: write to the sender of a message, sometimes on its topic.
 func messageAnswer(r *workbench.Rand, s *mailbox) workbench.Turn {
 	name, topic := s.any(r), r.One(letterTopics...)
 	sender := workbench.From("seen.sender")
@@ -310,7 +311,7 @@ func messageAnswer(r *workbench.Rand, s *mailbox) workbench.Turn {
 	}
 }
 
-// messageForward: the message must be found first.
+// messageForward: share a message that must be found first.
 func messageForward(r *workbench.Rand, s *mailbox) workbench.Turn {
 	n, sender, who := messageNoun(), r.Person(), s.contact(r, r.Person())
 	for _, size := range r.Ints(r.Int(2, 3), 5, 95) {
@@ -325,7 +326,7 @@ func messageForward(r *workbench.Rand, s *mailbox) workbench.Turn {
 	}
 }
 
-// messageTry: the user wants no look before; the tool may refuse.
+// messageTry: the user says "try to", so there is no look first; the tool may refuse.
 func messageTry(r *workbench.Rand, s *mailbox) workbench.Turn {
 	if r.Chance(0.5) {
 		name := s.any(r)
@@ -344,6 +345,7 @@ func messageTry(r *workbench.Rand, s *mailbox) workbench.Turn {
 	}
 }
 
+// messageBeyond: no tool can do it.
 func messageBeyond(r *workbench.Rand, s *mailbox) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"message": s.any(r), "who": r.Person()},

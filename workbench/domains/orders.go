@@ -7,23 +7,23 @@ import (
 	"envace/workbench"
 )
 
-// This file is a whole domain, and the pattern for one of your own:
+// This file is a complete domain. Copy it to start one of your own:
 //
-//  1. a state: a struct that encodes as JSON; entities in maps by their name;
-//  2. tools: a schema, a flag if it writes, and a function on the state that
-//     returns a short object or an error that helps;
-//  3. kinds of tasks: each puts what it is about into the state, words the
-//     user's request in several ways, and gives the expert's plan. A Noun makes
-//     eight kinds that every domain has; those of your own come after it.
+//  1. a state: a struct that encodes as JSON, with entities in maps by name;
+//  2. tools: each has a schema, a flag if it writes, and a function on the state
+//     that returns a short object or a helpful error;
+//  3. kinds of tasks: each adds to the state what the task is about, words the
+//     user's request in several ways, and gives the expert's plan. A Noun provides
+//     eight kinds that all domains share; the domain's own kinds follow.
 //
-// From the plan come the expert's episode, the checklist with every branch, and
-// the true answer. So a plan decides by what tools answered (From), never by what
-// the Make function happens to know.
+// The expert's episode, the checklist with every branch and the true answer are
+// all derived from the plan. So a plan must branch on what tools answered (From),
+// never on what the Make function knows.
 //
-// The user's words must determine the plan: same words and same answers, same
-// next step. All domains keep to one convention: an expert looks at an entity
-// before changing it, unless the user says "try to …". What a task changes it
-// must really change, or the task is won without it.
+// The user's words must determine the plan: the same words and the same answers
+// lead to the same next step. By convention an expert looks at an entity before
+// changing it, unless the user says "try to …". A change that a task asks for must
+// change the state, otherwise doing nothing would succeed.
 
 // shop is the state of the domain orders.
 type shop struct {
@@ -89,8 +89,8 @@ func newShop(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add puts a new order into the shop, pending more often than not, and returns
-// its name. A price of 0 is drawn.
+// add puts a new order into the shop, usually a pending one, and returns its name.
+// If price is 0, it is drawn.
 func (s *shop) add(r *workbench.Rand, customer string, price int) string {
 	name := r.Name()
 	if price == 0 {
@@ -103,8 +103,8 @@ func (s *shop) add(r *workbench.Rand, customer string, price int) string {
 
 func (s *shop) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0) }
 
-// news draws a carrier and a city that the order does not have: a change must
-// change something.
+// news draws a carrier and a city other than the order's, so that setting them
+// changes the state.
 func (s *shop) news(r *workbench.Rand, name string) (carrier, city string) {
 	o := s.Orders[name]
 	return r.Other(o.Carrier, carriers), r.Other(o.City, cities)
@@ -117,7 +117,7 @@ func (s *shop) order(name string) (*order, error) {
 	return nil, workbench.NotFound("order", name, s.Orders, "find_orders")
 }
 
-// open returns an order that has the status that a change needs.
+// open returns an order, or an error if it does not have the status.
 func (s *shop) open(name, status string) (*order, error) {
 	o, err := s.order(name)
 	if err == nil && o.Status != status {
@@ -239,7 +239,7 @@ func orderAct(r *workbench.Rand, s *shop) workbench.Turn {
 	}
 }
 
-// orderCarry: three cases of a status, a reaction to each.
+// orderCarry: what to do depends on the status.
 func orderCarry(r *workbench.Rand, s *shop) workbench.Turn {
 	name, reason := s.any(r), r.One(reasons...)
 	carrier, _ := s.news(r, name)
@@ -264,7 +264,7 @@ func orderCarry(r *workbench.Rand, s *shop) workbench.Turn {
 	}
 }
 
-// orderLimit: the user says what to do above and below a price.
+// orderLimit: what to do depends on the price.
 func orderLimit(r *workbench.Rand, s *shop) workbench.Turn {
 	name, n := s.any(r), r.Int(20, 80)
 	carrier, city := s.news(r, name)
@@ -286,7 +286,7 @@ func orderLimit(r *workbench.Rand, s *shop) workbench.Turn {
 	}
 }
 
-// orderSend: one of a customer's orders goes another way.
+// orderSend: change the carrier of an order that must be found first.
 func orderSend(r *workbench.Rand, s *shop) workbench.Turn {
 	n, customer, carrier := orderNoun(), r.Person(), r.One(carriers...)
 	for _, price := range r.Ints(r.Int(2, 3), 5, 95) {
@@ -301,7 +301,7 @@ func orderSend(r *workbench.Rand, s *shop) workbench.Turn {
 	}
 }
 
-// orderTry: the user wants no look before; the tool may refuse.
+// orderTry: the user says "try to", so there is no look first; the tool may refuse.
 func orderTry(r *workbench.Rand, s *shop) workbench.Turn {
 	name := s.any(r)
 	s.Orders[name].Status = r.One("pending", "shipped", "delivered")

@@ -86,8 +86,8 @@ func newDesk(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add makes a ticket, more often than not with the given status; hours of 0 are
-// drawn.
+// add makes a ticket, usually with the given status, and returns its name. If
+// hours is 0, it is drawn.
 func (s *desk) add(r *workbench.Rand, customer string, hours int, status string) string {
 	name := r.Name()
 	if hours == 0 {
@@ -251,7 +251,7 @@ func (s *desk) even(team string) bool {
 	return false
 }
 
-// ticketAct: close it or change its priority, if the status allows it.
+// ticketAct: close or change the priority, if the status allows it.
 func ticketAct(r *workbench.Rand, s *desk) workbench.Turn {
 	if r.Chance(0.5) {
 		name := s.any(r, "solved")
@@ -270,7 +270,7 @@ func ticketAct(r *workbench.Rand, s *desk) workbench.Turn {
 	}
 }
 
-// ticketAssign: the ticket must be open and the agent here.
+// ticketAssign: assign, if the ticket is open and the agent here.
 func ticketAssign(r *workbench.Rand, s *desk) workbench.Turn {
 	name, agent := s.any(r, "open"), s.agent(r, r.One(teams...))
 	return workbench.Turn{
@@ -281,7 +281,7 @@ func ticketAssign(r *workbench.Rand, s *desk) workbench.Turn {
 	}
 }
 
-// ticketTeam: the agent with the least load must be found first.
+// ticketTeam: assign to the agent with the least load, who must be found first.
 func ticketTeam(r *workbench.Rand, s *desk) workbench.Turn {
 	name, team := s.any(r, "open"), r.One(teams...)
 	agent := s.agent(r, team)
@@ -297,7 +297,7 @@ func ticketTeam(r *workbench.Rand, s *desk) workbench.Turn {
 	}
 }
 
-// ticketLimit: the user says what to do with new and with old tickets.
+// ticketLimit: what to do depends on the hours waited.
 func ticketLimit(r *workbench.Rand, s *desk) workbench.Turn {
 	name, n := s.any(r, "open"), r.Int(20, 80)
 	less := workbench.From("seen.hours").Below(n)
@@ -326,7 +326,7 @@ func ticketLimit(r *workbench.Rand, s *desk) workbench.Turn {
 	}
 }
 
-// ticketCases: three cases of a status, a reaction to each.
+// ticketCases: what to do depends on the status.
 func ticketCases(r *workbench.Rand, s *desk) workbench.Turn {
 	name := s.any(r, "open")
 	priority := r.Other(s.Tickets[name].Priority, priorities)
@@ -341,7 +341,7 @@ func ticketCases(r *workbench.Rand, s *desk) workbench.Turn {
 	}
 }
 
-// ticketTry: the user wants no look before; the tool may refuse.
+// ticketTry: the user says "try to", so there is no look first; the tool may refuse.
 func ticketTry(r *workbench.Rand, s *desk) workbench.Turn {
 	if r.Chance(0.5) {
 		name := s.any(r, "solved")
@@ -360,6 +360,7 @@ func ticketTry(r *workbench.Rand, s *desk) workbench.Turn {
 	}
 }
 
+// ticketBeyond: no tool can do it.
 func ticketBeyond(r *workbench.Rand, s *desk) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"ticket": s.any(r, "open"), "customer": r.Person()},

@@ -80,7 +80,7 @@ func newAgency(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add makes a booking; a price of 0 is drawn.
+// add makes a booking and returns its name. If price is 0, it is drawn.
 func (s *agency) add(r *workbench.Rand, traveller string, price int) string {
 	name := r.Name()
 	if price == 0 {
@@ -92,7 +92,7 @@ func (s *agency) add(r *workbench.Rand, traveller string, price int) string {
 
 func (s *agency) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0) }
 
-// trip offers a trip; a price of 0 is drawn.
+// trip adds a trip and returns its name. If price is 0, it is drawn.
 func (s *agency) trip(r *workbench.Rand, city string, price int) string {
 	name := r.Name()
 	if price == 0 {
@@ -219,7 +219,7 @@ func lookTrip(trip any, next *workbench.Plan) *workbench.Plan {
 	return workbench.Do("trip", "get_trip", workbench.Values{"trip": trip}, next)
 }
 
-// ifPlace goes on with yes if the trip that was looked at is free.
+// ifPlace goes on with yes if the trip just looked at is free.
 func ifPlace(trip any, yes *workbench.Plan) *workbench.Plan {
 	return workbench.OnlyIf(workbench.From("trip.status").Is("free"), yes, trip, workbench.From("trip.status"))
 }
@@ -244,7 +244,7 @@ func travelTrip(r *workbench.Rand, s *agency) workbench.Turn {
 	}
 }
 
-// travelAct: one change, if the booking allows it.
+// travelAct: one change, if the booking is open.
 func travelAct(r *workbench.Rand, s *agency) workbench.Turn {
 	name := s.any(r)
 	class := r.Other(s.Bookings[name].Class, classes)
@@ -263,7 +263,7 @@ func travelAct(r *workbench.Rand, s *agency) workbench.Turn {
 	}
 }
 
-// travelBook: a trip that may be full, perhaps with a second choice.
+// travelBook: book a trip that may be full, sometimes with a second choice.
 func travelBook(r *workbench.Rand, s *agency) workbench.Turn {
 	a, traveller := s.trip(r, r.One(cities...), 0), r.Person()
 	slots := workbench.Values{"trip": a, "traveller": traveller}
@@ -289,7 +289,7 @@ func travelBook(r *workbench.Rand, s *agency) workbench.Turn {
 	}
 }
 
-// travelLimit: the user says what a trip, or a booking, may cost.
+// travelLimit: what to do depends on the price of a trip or a booking.
 func travelLimit(r *workbench.Rand, s *agency) workbench.Turn {
 	n := r.Int(20, 80)
 	if r.Chance(0.5) {
@@ -314,7 +314,7 @@ func travelLimit(r *workbench.Rand, s *agency) workbench.Turn {
 	}
 }
 
-// travelCity: the trip must be found by its city.
+// travelCity: ask about or book a trip that must be found by its city.
 func travelCity(r *workbench.Rand, s *agency) workbench.Turn {
 	city, traveller := s.unserved(r), r.Person()
 	which, list := "cheapest", workbench.From("found.trips").Least("price")
@@ -345,7 +345,7 @@ func travelCity(r *workbench.Rand, s *agency) workbench.Turn {
 	}
 }
 
-// travelSwap: one booking for another, unless the new trip is full.
+// travelSwap: cancel one booking and make another, unless the new trip is full.
 func travelSwap(r *workbench.Rand, s *agency) workbench.Turn {
 	traveller := r.Person()
 	old, next := s.add(r, traveller, 0), s.trip(r, r.One(cities...), 0)
@@ -359,7 +359,7 @@ func travelSwap(r *workbench.Rand, s *agency) workbench.Turn {
 	}
 }
 
-// travelTry: the user wants no look before; the tool may refuse.
+// travelTry: the user says "try to", so there is no look first; the tool may refuse.
 func travelTry(r *workbench.Rand, s *agency) workbench.Turn {
 	if r.Chance(0.5) {
 		name := s.any(r)
@@ -379,6 +379,7 @@ func travelTry(r *workbench.Rand, s *agency) workbench.Turn {
 	}
 }
 
+// travelBeyond: no tool can do it.
 func travelBeyond(r *workbench.Rand, s *agency) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"booking": s.any(r), "city": r.One(cities...)},
