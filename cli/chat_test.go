@@ -83,7 +83,7 @@ func TestConverse(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := converse(t.Context(), tt.o, tt.policy, orders(t), strings.NewReader(tt.in), newScreen(&out))
+			err := converse(t.Context(), tt.o, tt.policy, orders(t), domains.Worlds(), strings.NewReader(tt.in), newScreen(&out))
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &out)
 			}
@@ -100,7 +100,7 @@ func TestConverse(t *testing.T) {
 }
 
 func TestConverseEnds(t *testing.T) {
-	err := converse(t.Context(), chatOptions{}, says(), orders(t), strings.NewReader("hello\n"), newScreen(&bytes.Buffer{}))
+	err := converse(t.Context(), chatOptions{}, says(), orders(t), domains.Worlds(), strings.NewReader("hello\n"), newScreen(&bytes.Buffer{}))
 	if err == nil || !strings.Contains(err.Error(), "nothing more to say") {
 		t.Errorf("a broken sampler: %v", err)
 	}
@@ -108,7 +108,7 @@ func TestConverseEnds(t *testing.T) {
 	cancel()
 	r, w := io.Pipe()
 	defer w.Close()
-	if err := converse(ctx, chatOptions{}, says(), orders(t), r, newScreen(&bytes.Buffer{})); !errors.Is(err, context.Canceled) {
+	if err := converse(ctx, chatOptions{}, says(), orders(t), domains.Worlds(), r, newScreen(&bytes.Buffer{})); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled while waiting for a line: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"envace/internal/recipe"
+	"envace/suite"
 )
 
 // pages are the documents, by path.
@@ -87,7 +88,7 @@ func TestCommandsOfExamplesExist(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(root())
+	walk(ours.root())
 }
 
 // commands lists the arguments of every envace command in a document.
@@ -131,6 +132,12 @@ func TestCheckCommand(t *testing.T) {
 		{"no such command", "trian", "there is no command trian"},
 		{"a command without settings", "bench workbench --model runs/first/checkpoints/rl", ""},
 		{"a setting of a command without", "bench workbench --set rl.steps=3", "unknown flag"},
+		{"a suite", "bench workbench:orders,bank --model m", ""},
+		{"dialogues as a suite", "bench dialogues:talks.jsonl --model m", ""},
+		{"no such suite", "bench moon --model m", "there is no suite moon"},
+		{"no such domain", "bench workbench:moon --model m", "there is no suite workbench:moon"},
+		{"a suite to train on", "train --suite dialogues:d.jsonl --set data.turns=2", ""},
+		{"two suites", "train --suite workbench --data d.jsonl", "leave one out"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := checkCommand(strings.Fields(tt.line)); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
@@ -142,7 +149,7 @@ func TestCheckCommand(t *testing.T) {
 
 // checkCommand says what is wrong with a command line, without running it.
 func checkCommand(args []string) string {
-	cmd, rest, err := root().Find(args)
+	cmd, rest, err := ours.root().Find(args)
 	if err != nil {
 		return err.Error()
 	}
@@ -153,6 +160,9 @@ func checkCommand(args []string) string {
 	if given := cmd.Flags().Args(); cmd.HasSubCommands() && len(given) > 0 && cmd.ValidateArgs(given) != nil {
 		return "there is no command " + given[0]
 	}
+	if given := cmd.Flags().Args(); cmd.Name() == "bench" && len(given) == 1 && !ours.knows(given[0]) {
+		return "there is no suite " + given[0]
+	}
 	if cmd.Flags().Lookup("set") == nil {
 		return ""
 	}
@@ -162,12 +172,24 @@ func checkCommand(args []string) string {
 	return ""
 }
 
+// knows reports whether a suite of that name could be opened, with files that are
+// not at hand.
+func (a app) knows(name string) bool {
+	family, arg, _ := strings.Cut(name, ":")
+	if family == "dialogues" {
+		return arg != ""
+	}
+	_, err := suite.Open(a.suites, name, suite.Options{})
+	return err == nil
+}
+
 // checkSettings refuses what envace train would refuse before it reads any file. The
 // settings of an earlier run are not at hand: of those only the names are checked.
 func checkSettings(f *pflag.FlagSet) error {
 	var o trainOptions
 	var errs [3]error
 	o.Recipe, o.Config, o.Data, o.Checklists = f.Lookup("recipe").Value.String(), f.Lookup("config").Value.String(), f.Lookup("data").Value.String(), f.Lookup("checklists").Value.String()
+	o.Suite = f.Lookup("suite").Value.String()
 	o.FewShot, o.Out, o.Resume = f.Lookup("few-shot").Value.String(), f.Lookup("out").Value.String(), f.Changed("resume")
 	o.Set, errs[0] = f.GetStringArray("set")
 	o.With, errs[1] = f.GetStringSlice("with")

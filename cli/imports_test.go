@@ -15,7 +15,7 @@ import (
 )
 
 // top is the project's root, seen from this package.
-var top = filepath.Join("..", "..")
+var top = ".."
 
 const module = "envace/"
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -28,9 +29,27 @@ type app struct {
 	suites []suite.Family
 }
 
+// ours is the command line of this module alone.
+var ours = app{[]suite.Family{domains.Family(), suite.Dialogues()}}
+
+// with adds suites of others to a's.
+func (a app) with(own []suite.Family) (app, error) {
+	for _, f := range own {
+		if slices.ContainsFunc(a.suites, func(g suite.Family) bool { return g.Name == f.Name }) {
+			return a, fmt.Errorf("two suites are called %q: give yours another name", f.Name)
+		}
+		a.suites = append(slices.Clone(a.suites), f)
+	}
+	return a, nil
+}
+
 // execute runs the command line and returns the exit code.
 func execute(own []suite.Family) int {
-	a := app{append([]suite.Family{domains.Family(), suite.Dialogues()}, own...)}
+	a, err := ours.with(own)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "envace: error: %s\n", err)
+		return failed
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program the hard way

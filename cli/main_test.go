@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"envace": main})
+	testscript.Main(m, map[string]func(){"envace": func() { Main() }})
 }
 
 func TestScripts(t *testing.T) {

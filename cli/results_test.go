@@ -15,12 +15,12 @@ import (
 // RL beats SFT continued for equal compute on the same tasks, from an SFT that is
 // neither weak nor saturated. The README's table says what they say.
 func TestKeptResults(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	readme, err := os.ReadFile(filepath.Join(top, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for seed := uint64(1); seed <= 3; seed++ {
-		path := filepath.Join("..", "..", "docs", "results", "quickstart", fmt.Sprintf("seed-%d.json", seed))
+		path := filepath.Join(top, "docs", "results", "quickstart", fmt.Sprintf("seed-%d.json", seed))
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

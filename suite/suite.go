@@ -81,7 +81,8 @@ type Family struct {
 	Arg   string // what may follow the name and a colon, for help: "DOMAIN,…"; "" for nothing
 	About string // a few words, for help
 	// Open opens NAME:arg; arg is "" where only the name was given. Options are those
-	// of data sets in files: a family that has no use for them refuses them.
+	// of data sets in files: a family that has no use for them refuses them. Errors say
+	// what they are about.
 	Open func(arg string, o Options) (Suite, error)
 }
 
@@ -108,11 +109,7 @@ func Open(families []Family, name string, o Options) (Suite, error) {
 	var names []string
 	for _, f := range families {
 		if f.Name == family {
-			s, err := f.Open(arg, o)
-			if err != nil {
-				return nil, fmt.Errorf("suite %s: %w", name, err)
-			}
-			return s, nil
+			return f.Open(arg, o)
 		}
 		names = append(names, f.Usage())
 	}

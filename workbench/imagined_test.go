@@ -58,7 +58,7 @@ func TestImaginedWorldsAreJudgedByWhatTheySay(t *testing.T) {
 				imagined := truth
 				imagined.Turns = append([]task.Turn{}, truth.Turns[:1]...)
 				imagined.Turns[0].Reference = messages
-				v, err := judge.Checks{}.Judge(context.Background(), rollout.Recorded(imagined))
+				v, err := judge.Checklist{}.Judge(context.Background(), rollout.Recorded(imagined))
 				if err != nil {
 					t.Fatal(err)
 				}

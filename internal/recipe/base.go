@@ -3,13 +3,12 @@ package recipe
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"envace/engine"
+	"envace/internal/synth"
 	"envace/internal/token"
 	"envace/internal/weights"
 	"envace/recipes"
@@ -17,7 +16,6 @@ import (
 	"envace/rollout"
 	"envace/task"
 	"envace/train"
-	"envace/workbench/domains"
 )
 
 // special are the control tokens of the small models' format.
@@ -74,7 +72,7 @@ func (pl *pipeline) openModel(path string) error {
 // newModel trains the tokenizer and makes random weights.
 func (pl *pipeline) newModel() error {
 	m := pl.Settings.Model
-	tok, err := token.Train(corpus(), m.Vocab, token.Training{Special: special, Words: vocabulary()})
+	tok, err := token.Train(synth.Corpus(), m.Vocab, token.Training{Special: special, Words: synth.Words()})
 	if err != nil {
 		return err
 	}
@@ -99,32 +97,6 @@ func (pl *pipeline) newModel() error {
 		return err
 	}
 	return pl.openModel(dir)
-}
-
-const corpusSeed = 1
-
-// corpus is what the tokenizer learns its pieces from: dialogues of the training
-// domains as text. (Every word of the workbench becomes a token in any case.)
-func corpus() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, d := range domains.Train() {
-			tasks, err := d.Tasks(corpusSeed, "sft", 100)
-			if err != nil {
-				return
-			}
-			for _, t := range tasks {
-				for _, m := range rollout.Recorded(t).Messages() {
-					text := m.Content
-					for _, c := range m.Calls {
-						text += `{"name": "` + c.Name + `", "arguments": ` + string(c.Arguments) + "}"
-					}
-					if !yield(text) {
-						return
-					}
-				}
-			}
-		}
-	}
 }
 
 // base teaches a new model to copy, and then the form of dialogues that mean
@@ -159,11 +131,11 @@ func (pl *pipeline) base(ctx context.Context) error {
 // babbling makes n dialogues a step, every message of both roles a row.
 func (pl *pipeline) babbling(n int) func(step int) ([]engine.Datum, error) {
 	teacher := train.Teacher{Renderer: pl.renderer, Options: pl.options(), FewShot: pl.Data.FewShot, Brief: pl.Model.Brief, Seed: pl.Seed}
-	b := newBabbler()
+	dialogues := synth.NewDialogues()
 	return func(step int) ([]engine.Datum, error) {
 		var examples []train.Example
 		for i := range n {
-			t := b.task(rollout.Seed(pl.Seed, rollout.SeedOf("babble"), uint64(step), uint64(i)))
+			t := dialogues.Task(rollout.Seed(pl.Seed, rollout.SeedOf("babble"), uint64(step), uint64(i)))
 			for _, teach := range []func(task.Task) ([]train.Example, error){teacher.Act, teacher.Rehearse} {
 				e, err := teach(t)
 				if err != nil {
@@ -176,9 +148,7 @@ func (pl *pipeline) babbling(n int) func(step int) ([]engine.Datum, error) {
 	}
 }
 
-// copying makes n rows a step whose second half repeats the first: words in an
-// order that nothing predicts, some others between, the same words again. Only the
-// second half has a loss; all rows together weigh share.
+// copying makes n rows of copying a step, which together weigh share.
 func (pl *pipeline) copying(stage string, n int, share float64) func(step int) ([]engine.Datum, error) {
 	words := pl.wordTokens()
 	return func(step int) ([]engine.Datum, error) {
@@ -186,50 +156,14 @@ func (pl *pipeline) copying(stage string, n int, share float64) func(step int) (
 			return nil, fmt.Errorf("no word of the workbench is one token of this model, so there is nothing to copy: want %s.copy of 0", stage)
 		}
 		r := rand.New(rand.NewPCG(rollout.Seed(pl.Seed, rollout.SeedOf(stage)), uint64(step)))
-		data := make([]engine.Datum, n)
-		for i := range data {
-			data[i] = copyRow(r, words, share/float64(n*(copied-1)))
-		}
-		return data, nil
+		return synth.Copying(r, words, n, share), nil
 	}
 }
 
-const copied = 24 // words of a copy row
-
-func copyRow(r *rand.Rand, words []int, w float64) engine.Datum {
-	first := make([]int, copied)
-	for i := range first {
-		first[i] = words[r.IntN(len(words))]
-	}
-	tokens := append([]int{}, first...)
-	for range r.IntN(9) {
-		tokens = append(tokens, words[r.IntN(len(words))])
-	}
-	start := len(tokens)
-	tokens = append(tokens, first...)
-	n := len(tokens) - 1
-	d := engine.Datum{Input: tokens[:n], Target: tokens[1:], Weight: make([]float32, n)}
-	for i := start; i < n; i++ { // the first repeated word cannot be foretold
-		d.Weight[i] = float32(w)
-	}
-	return d
-}
-
-// vocabulary is what must be one token each: the workbench's words, and the
-// numbers that occur in it. A number of two tokens was copied wrongly more often
-// than not.
-func vocabulary() []string {
-	words := domains.Words()
-	for n := range 100 {
-		words = append(words, strconv.Itoa(n))
-	}
-	return words
-}
-
-// wordTokens are the tokens of the workbench's words, in the model's vocabulary.
+// wordTokens are the words to copy that are one token in the model's vocabulary.
 func (pl *pipeline) wordTokens() []int {
 	var out []int
-	for _, w := range vocabulary() {
+	for _, w := range synth.Words() {
 		if ids := pl.renderer.Tokenizer().Encode(w); len(ids) == 1 {
 			out = append(out, ids[0])
 		}

@@ -140,6 +140,8 @@ func (s Settings) checkTogether() error {
 	switch {
 	case s.Base.Steps > 0 && s.Model.LoRA > 0:
 		return fmt.Errorf("setting base.steps is %d: a base is trained whole, not by an adapter of rank %d", s.Base.Steps, s.Model.LoRA)
+	case s.RL.Steps > 0 && s.Policies.Act != "" && s.Policies.Rehearse != "":
+		return fmt.Errorf("settings policies.act and policies.rehearse are %q and %q: want one of them left to the model that is trained", s.Policies.Act, s.Policies.Rehearse)
 	case s.RL.Steps == 0 && len(s.With) > 0:
 		return fmt.Errorf("baseline %s of --with is compared with rehearsal RL: want rl.steps of at least 1", s.With[0])
 	case s.SFT.Steps == 0 && slices.Contains(s.With, WithSFTMore):

@@ -59,14 +59,14 @@ func TestOddSettings(t *testing.T) {
 // carriedOut reports whether s was not refused.
 func carriedOut(t *testing.T, s Settings) bool {
 	out := filepath.Join(t.TempDir(), "run")
-	if err := Run(t.Context(), s, out, false, io.Discard); err != nil {
+	if err := carryOut(t.Context(), s, out, false, io.Discard); err != nil {
 		if begun(out) || strings.Contains(err.Error(), "panic") {
 			t.Errorf("failed under way: %v", err)
 		}
 		t.Logf("refused: %v", err)
 		return false
 	}
-	if err := Run(t.Context(), s, out, true, io.Discard); err != nil {
+	if err := carryOut(t.Context(), s, out, true, io.Discard); err != nil {
 		t.Errorf("looked at again: %v", err)
 	}
 	return true

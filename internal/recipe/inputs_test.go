@@ -17,7 +17,7 @@ func TestResumeWithOtherFiles(t *testing.T) {
 	want := files(t, whole(t, s))
 	out := filepath.Join(t.TempDir(), "run")
 	ctx := newCountdown(t, 4)
-	if err := Run(ctx, s, out, false, io.Discard); !errors.Is(err, ErrInterrupted) {
+	if err := carryOut(ctx, s, out, false, io.Discard); !errors.Is(err, ErrInterrupted) {
 		t.Fatal(err)
 	}
 	ctx.cancel()
@@ -29,7 +29,7 @@ func TestResumeWithOtherFiles(t *testing.T) {
 		if err := os.WriteFile(path, append(old[:len(old):len(old)], '\n'), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		err = Run(t.Context(), s, out, true, io.Discard)
+		err = carryOut(t.Context(), s, out, true, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), path+" has changed since the run began") {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -37,7 +37,7 @@ func TestResumeWithOtherFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Run(t.Context(), s, out, true, io.Discard); err != nil {
+	if err := carryOut(t.Context(), s, out, true, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	same(t, files(t, out), want)

@@ -43,7 +43,7 @@ func suffer(text string) error {
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return fmt.Errorf("%s: %w", victimVariable, err)
 	}
-	return Run(context.Background(), v.Settings, v.Out, begun(v.Out), io.Discard)
+	return carryOut(context.Background(), v.Settings, v.Out, begun(v.Out), io.Discard)
 }
 
 // begun reports whether dir holds a run that can be resumed.

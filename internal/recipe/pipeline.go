@@ -172,7 +172,7 @@ func (pl *pipeline) prepare(ctx context.Context) error {
 	if pl.from("rl") == 0 && !slices.Contains(pl.state.Done, "rl") {
 		return nil
 	}
-	return pl.freeze(ctx)
+	return pl.freeze(context.WithoutCancel(ctx))
 }
 
 // begin writes the settings, or puts the folder of a run to resume back to what

@@ -20,6 +20,8 @@ import (
 	"envace/internal/run"
 	"envace/internal/weights"
 	"envace/recipes"
+	"envace/suite"
+	"envace/workbench/domains"
 )
 
 // tinyModel is a fresh model of a few thousand numbers with the tokenizer and
@@ -48,6 +50,11 @@ func tinyModel(t *testing.T, context int) string {
 	return out
 }
 
+// carryOut runs s in the folder out, with the suites of this module.
+func carryOut(ctx context.Context, s Settings, out string, resume bool, w io.Writer) error {
+	return Run(ctx, s, Options{Out: out, Resume: resume, Progress: w, Suites: []suite.Family{domains.Family(), suite.Dialogues()}})
+}
+
 // tiny is the smoke recipe made smaller still, with every stage and baseline.
 func tiny(t *testing.T, set ...string) Settings {
 	t.Helper()
@@ -68,7 +75,7 @@ func tiny(t *testing.T, set ...string) Settings {
 func whole(t *testing.T, s Settings) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "run")
-	if err := Run(t.Context(), s, out, false, io.Discard); err != nil {
+	if err := carryOut(t.Context(), s, out, false, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -111,7 +118,7 @@ func TestInterruptedRunIsTheSame(t *testing.T) {
 			stops, patience, before := 0, 1, ""
 			for ; ; stops++ {
 				ctx := newCountdown(t, patience)
-				err := Run(ctx, s, out, stops > 0, io.Discard)
+				err := carryOut(ctx, s, out, stops > 0, io.Discard)
 				ctx.cancel()
 				if err == nil {
 					break

@@ -122,7 +122,6 @@ func TestIdleSettings(t *testing.T) {
 		{"layers of the recipe", "base", []string{"model.path=models/x"}, ""},
 		{"held of the workbench", "quickstart", []string{"data.held_out=0.1"}, "setting data.held_out " + dialogues},
 		{"turns of the workbench", "quickstart", []string{"data.turns=1"}, "setting data.turns " + dialogues},
-		{"skip_bad of the workbench", "quickstart", []string{"data.skip_bad=true"}, "(setting data.skip_bad) without dialogues: give --data too"},
 		{"held of dialogues", "dialogues", []string{"data.suite=dialogues:d.jsonl", "data.held_out=0.1"}, ""},
 		{"held is turned off", "quickstart", []string{"data.held_out=0"}, ""},
 		{"kind of no penalty", "quickstart", []string{"rl.kl=0", "rl.kl_kind=k2"}, penalty},

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"envace/internal/run"
+	"envace/internal/synth"
 	"envace/judge"
 	"envace/render"
 	"envace/rollout"
@@ -87,7 +88,7 @@ func (pl *pipeline) critic(teacher train.Teacher) func(task.Task) ([]train.Examp
 	if pl.Eval.Rehearse == 0 {
 		return func(task.Task) ([]train.Example, error) { return nil, nil }
 	}
-	return func(t task.Task) ([]train.Example, error) { return pl.lessons(teacher, t) }
+	return func(t task.Task) ([]train.Example, error) { return synth.Lessons(teacher, t) }
 }
 
 // rehearsal is the paper: RL in imagined worlds. Where nothing was trained before,

@@ -6,9 +6,11 @@ package domains
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"envace/rollout"
+	"envace/suite"
 	"envace/task"
 	"envace/workbench"
 )
@@ -64,8 +66,13 @@ func find(name string) (workbench.Domain, error) {
 func Worlds() workbench.Worlds { return workbench.Worlds{Domains: All()} }
 
 // Success is [workbench.Worlds.Success] for the tasks of all domains.
-func Success(t task.Task, ep *rollout.Episode) (ok bool, why string) {
+func Success(t task.Task, ep *rollout.Episode) (ok bool, why string, err error) {
 	return Worlds().Success(t, ep)
+}
+
+// Family is the suite "workbench" and its choices, such as "workbench:orders,bank".
+func Family() suite.Family {
+	return workbench.Family("workbench", "small executable worlds: "+strings.Join(Names(Train()), ", ")+"; held out of training: "+strings.Join(Names(HeldOut()), ", "), Train(), HeldOut())
 }
 
 // Words is [workbench.Words] of all domains, computed once per process.

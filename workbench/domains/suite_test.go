@@ -28,8 +28,8 @@ func some(n int) int {
 	return n * 3 / 10
 }
 
-// suite generates the tasks of all domains once; tests only read them.
-var suite = sync.OnceValues(func() (map[string][]task.Task, error) {
+// generated are the tasks of all domains once; tests only read them.
+var generated = sync.OnceValues(func() (map[string][]task.Task, error) {
 	all := map[string][]task.Task{}
 	for _, d := range All() {
 		list, err := Tasks(d.Name, 7, "test", perDomain)
@@ -43,7 +43,7 @@ var suite = sync.OnceValues(func() (map[string][]task.Task, error) {
 
 // each runs f on every domain's tasks.
 func each(t *testing.T, f func(t *testing.T, tasks []task.Task)) {
-	all, err := suite()
+	all, err := generated()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func speech(calls int, text string) agent {
 func share(tasks []task.Task, play agent) float64 {
 	won := 0
 	for _, t := range tasks {
-		if ok, _ := Success(t, play(t)); ok {
+		if ok, _, err := Success(t, play(t)); ok || err != nil {
 			won++
 		}
 	}
@@ -140,7 +140,7 @@ func TestSimpleAgentsFail(t *testing.T) {
 func TestExpertSucceeds(t *testing.T) {
 	each(t, func(t *testing.T, tasks []task.Task) {
 		for _, task := range tasks {
-			if ok, why := Success(task, rollout.Recorded(task)); !ok {
+			if ok, why, err := Success(task, rollout.Recorded(task)); !ok || err != nil {
 				t.Fatalf("%s: %s", task.ID, why)
 			}
 		}
@@ -152,7 +152,7 @@ func TestExpertEarnsWholeReward(t *testing.T) {
 		for _, task := range tasks {
 			ep := rollout.Recorded(task)
 			for ep.User = range task.Turns {
-				v, err := judge.Checks{}.Judge(context.Background(), ep)
+				v, err := judge.Checklist{}.Judge(context.Background(), ep)
 				if err != nil || !v.Known || v.Reward != 1 || v.Stop {
 					t.Fatalf("%s turn %d: %+v %v", task.ID, ep.User, v, err)
 				}
@@ -179,7 +179,7 @@ func TestDoingNothingEarnsNothing(t *testing.T) {
 		for _, task := range tasks {
 			ep := speech(0, "hm")(task)
 			for ep.User = range task.Turns {
-				v, err := judge.Checks{}.Judge(context.Background(), ep)
+				v, err := judge.Checklist{}.Judge(context.Background(), ep)
 				if err != nil || v.Reward != 0 {
 					t.Fatalf("%s: reward %f for nothing: %+v", task.ID, v.Reward, v)
 				}

@@ -96,30 +96,31 @@ func TestWorldPlaysTheExpert(t *testing.T) {
 func replay(ctx context.Context, w rollout.World, tk task.Task) error {
 	whole := rollout.Recorded(tk)
 	ep := &rollout.Episode{Task: tk}
-	for i := 0; i < len(whole.Entries); {
-		e := whole.Entries[i]
-		ep.Entries, ep.User = append(ep.Entries, e), e.User
-		i++
-		if e.Message.Role == chat.User {
-			continue
-		}
-		reply, err := w.Reply(ctx, ep)
-		if err != nil {
-			return err
-		}
-		if reply.Done != (i == len(whole.Entries)) {
-			return fmt.Errorf("done after %d of %d messages: %v", i, len(whole.Entries), reply.Done)
-		}
-		for _, r := range reply.Entries {
-			if want := whole.Entries[i]; r.Message.Content != want.Message.Content || r.Source != want.Source || r.User != want.User {
-				return fmt.Errorf("answered %+v, recorded %+v", r, want)
+	for i, e := range whole.Entries {
+		said := e.Message.Content
+		switch e.Message.Role {
+		case chat.User:
+			u, err := w.User.Say(ctx, ep)
+			if err != nil || u.Done {
+				return fmt.Errorf("the user says %+v, %v", u, err)
 			}
-			ep.Entries = append(ep.Entries, r)
-			ep.User = r.User
-			i++
+			said = u.Text
+		case chat.Tool:
+			r, err := w.Tools.Call(ctx, ep, ep.Open()[0])
+			if err != nil || r.Source != e.Source {
+				return fmt.Errorf("answered %+v, %v", r, err)
+			}
+			said = r.Content
 		}
+		if said != e.Message.Content {
+			return fmt.Errorf("message %d is %q, recorded %q", i, said, e.Message.Content)
+		}
+		ep.Entries, ep.User = append(ep.Entries, e), e.User
 	}
-	return nil
+	if u, err := w.User.Say(ctx, ep); err != nil || !u.Done {
+		return fmt.Errorf("after all the user says %+v, %v", u, err)
+	}
+	return w.Close()
 }
 
 func TestForeignTasks(t *testing.T) {
@@ -129,7 +130,7 @@ func TestForeignTasks(t *testing.T) {
 		if _, err := Worlds().Open(ctx, tk, 0); err == nil {
 			t.Errorf("world %q opened", world)
 		}
-		if ok, why := Success(tk, &rollout.Episode{Task: tk}); ok || why == "" {
+		if ok, _, err := Success(tk, &rollout.Episode{Task: tk}); ok || err == nil {
 			t.Errorf("world %q: success", world)
 		}
 	}
@@ -160,7 +161,7 @@ func TestExportComesBack(t *testing.T) {
 		t.Error("tasks differ after a round trip")
 	}
 	for _, tk := range back {
-		if ok, why := Success(tk, rollout.Recorded(tk)); !ok {
+		if ok, why, err := Success(tk, rollout.Recorded(tk)); !ok || err != nil {
 			t.Errorf("%s: %s", tk.ID, why)
 		}
 	}

@@ -1,13 +1,12 @@
-package recipe
+package synth
 
 import (
 	"encoding/json"
 	"reflect"
-	"slices"
 	"testing"
 
 	"envace/task"
-	"envace/workbench"
+	"envace/workbench/domains"
 )
 
 // Tasks that are made up have the form that loaded ones are brought into: written and
@@ -15,14 +14,14 @@ import (
 func TestMadeUpTasksAreCanonical(t *testing.T) {
 	made := map[string][]task.Task{}
 	for seed := range uint64(200) {
-		made["babble"] = append(made["babble"], newBabbler().task(seed))
+		made["babble"] = append(made["babble"], NewDialogues().Task(seed))
 	}
-	for _, d := range slices.Concat(workbench.Train(), workbench.HeldOut()) {
-		tasks, err := workbench.Tasks(d, 1, "sft", 40)
+	for _, d := range domains.All() {
+		tasks, err := d.Tasks(1, "sft", 40)
 		if err != nil {
 			t.Fatal(err)
 		}
-		made[d] = tasks
+		made[d.Name] = tasks
 	}
 	for name, tasks := range made {
 		t.Run(name, func(t *testing.T) {

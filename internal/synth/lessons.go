@@ -1,4 +1,4 @@
-package recipe
+package synth
 
 import (
 	"encoding/json"
@@ -12,11 +12,11 @@ import (
 	"envace/train"
 )
 
-// lessons teach what test-time rehearsal needs and no dialogue shows: the form of
+// Lessons teach what test-time rehearsal needs and no dialogue shows: the form of
 // a critique, on the expert's episode or on a spoilt copy of it, and acting with
 // a memory in the system message.
-func (pl *pipeline) lessons(teacher train.Teacher, t task.Task) ([]train.Example, error) {
-	draw := rollout.Seed(pl.Seed, rollout.SeedOf(t.ID), rollout.SeedOf("lessons"))
+func Lessons(teacher train.Teacher, t task.Task) ([]train.Example, error) {
+	draw := rollout.Seed(teacher.Seed, rollout.SeedOf(t.ID), rollout.SeedOf("lessons"))
 	ep := rollout.Recorded(t)
 	plan := rehearse.Plan(ep)
 	verdict := rehearse.Critique{Verdict: rehearse.Good}
@@ -24,7 +24,7 @@ func (pl *pipeline) lessons(teacher train.Teacher, t task.Task) ([]train.Example
 		verdict = spoil(ep, draw>>1)
 	}
 	want := chat.Message{Role: chat.Assistant, Content: verdict.Text()}
-	critique, err := teacher.Example(t, rollout.Critique, rehearse.CritiqueMessages(ep, pl.Model.Brief), nil, want)
+	critique, err := teacher.Example(t, rollout.Critique, rehearse.CritiqueMessages(ep, teacher.Brief), nil, want)
 	if err != nil {
 		return nil, err
 	}

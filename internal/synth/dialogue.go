@@ -1,4 +1,6 @@
-package recipe
+// Package synth makes synthetic training data: dialogues without meaning and rows
+// of copying for a new model, and lessons that no recorded dialogue holds.
+package synth
 
 import (
 	"encoding/json"
@@ -13,31 +15,31 @@ import (
 	"envace/workbench/domains"
 )
 
-// babbler makes dialogues without meaning for the base model to learn the form
-// from: tools, keys and values are words drawn at random, so that there is
-// nothing to know, only something to find: the tool that the user's words name, the
-// entity, the value under a key, the lesser of two numbers. No world answers in
-// them, and no domain of the workbench occurs.
-type babbler struct {
-	*rand.Rand
+// Dialogues draws dialogues without meaning, from which a new model learns the form:
+// tools, keys and values are random words, so that there is nothing to know, only
+// something to find: the tool that the user's words name, the entity, the value under
+// a key, the lesser of two numbers. No world answers in them.
+type Dialogues struct {
 	words         []string // of the workbench, names left out
 	first, second []string
 }
 
-func newBabbler() babbler {
-	var b babbler
-	b.first, b.second = workbench.Names()
+// NewDialogues returns dialogues in the words of the workbench.
+func NewDialogues() Dialogues {
+	var d Dialogues
+	d.first, d.second = workbench.Names()
 	for _, w := range domains.Words() {
-		if !slices.Contains(b.first, w) && !slices.Contains(b.second, w) {
-			b.words = append(b.words, w)
+		if !slices.Contains(d.first, w) && !slices.Contains(d.second, w) {
+			d.words = append(d.words, w)
 		}
 	}
-	return b
+	return d
 }
 
-// task draws one dialogue.
-func (b babbler) task(seed uint64) task.Task {
-	b.Rand = rand.New(rand.NewPCG(seed, 0x62616262))
+// Task draws one dialogue: the same for the same seed.
+func (d Dialogues) Task(seed uint64) task.Task {
+	const stream = 0x62616262
+	b := babbler{d, rand.New(rand.NewPCG(seed, stream))}
 	noun := b.word()
 	t := task.Task{ID: fmt.Sprintf("babble-%d", seed), System: b.filler(3, 12)}
 	kinds := []func(string) ([]chat.Function, task.Turn){
@@ -49,6 +51,12 @@ func (b babbler) task(seed uint64) task.Task {
 	b.Shuffle(len(tools), func(i, j int) { tools[i], tools[j] = tools[j], tools[i] })
 	t.Tools, t.Turns = tools, []task.Turn{turn}
 	return t
+}
+
+// babbler draws the parts of one dialogue.
+type babbler struct {
+	Dialogues
+	*rand.Rand
 }
 
 func (b babbler) word() string { return b.words[b.IntN(len(b.words))] }
