@@ -110,6 +110,8 @@ func TestInterruptedRunIsTheSame(t *testing.T) {
 		set  []string
 	}{
 		{"every stage", nil},
+		{"a frozen rehearser", []string{"policies.rehearse=frozen", "policies.critique=frozen", "rl.kl=0", "base.steps=0", "with=[]", "rl.steps=2"}},
+		{"a frozen actor, RL first", []string{"policies.act=frozen", "rl.kl=0", "base.steps=0", "sft.steps=0", "with=[]", "rl.steps=2"}},
 		{"adapter, RL first", []string{"model.lora=2", "base.steps=0", "sft.steps=0", `with=["real"]`, "rl.steps=2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -52,6 +52,7 @@ type Entry struct {
 	Source       rollout.Source `json:"source"`
 	User         int            `json:"user"`
 	Message      chat.Message   `json:"message"`
+	Speaker      string         `json:"speaker,omitempty"` // the policy that wrote it, where it is not the learner
 	PromptTokens int            `json:"prompt_tokens,omitempty"`
 	Tokens       int            `json:"tokens,omitempty"`
 	Text         string         `json:"text,omitempty"`   // as sampled, special tokens included
@@ -124,7 +125,10 @@ func newEntry(e rollout.Entry, text func([]int) string) Entry {
 	if e.Turn == nil {
 		return out
 	}
-	out.PromptTokens, out.Tokens = len(e.Turn.Prompt), len(e.Turn.Sequence.Tokens)
+	if e.Turn.Speaker != rollout.Learner {
+		out.Speaker = e.Turn.Speaker
+	}
+	out.PromptTokens, out.Tokens = len(e.Turn.Prompt), e.Turn.Sampled()
 	if text != nil {
 		out.Text = text(e.Turn.Sequence.Tokens)
 	}
