@@ -158,7 +158,7 @@ func anchor(ctx context.Context, rows []Row, reference engine.Sampler) error {
 // A difference means that tokens, weights or sums got lost between the two, and no
 // later figure would tell.
 func onPolicy(trainer engine.Trainer, rows []Row, batch []engine.Datum, out engine.Result) error {
-	if e, ok := trainer.(engine.Exact); !ok || !e.Exact() {
+	if e, ok := trainer.(engine.BitExact); !ok || !e.BitExact() {
 		return nil
 	}
 	for i, d := range batch {

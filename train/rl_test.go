@@ -97,7 +97,7 @@ type exact struct {
 	off float32
 }
 
-func (*exact) Exact() bool { return true }
+func (*exact) BitExact() bool { return true }
 
 func (e *exact) Sampler(ctx context.Context) (engine.Sampler, error) {
 	s, err := e.table.Sampler(ctx)

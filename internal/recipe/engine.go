@@ -12,7 +12,7 @@ import (
 // Engine is what a pipeline asks of whatever holds the weights.
 type Engine interface {
 	engine.Trainer
-	engine.Pinner
+	engine.Snapshotter
 	engine.Checkpointer
 	// Restart gives the optimiser fresh moments.
 	Restart()
@@ -50,7 +50,7 @@ func openEngine(name, path string, o EngineOptions) (Engine, error) {
 }
 
 func openCPU(path string, o EngineOptions) (Engine, error) {
-	c := cpu.Options{Threads: o.Threads, Seed: o.Seed, Memory: o.Memory, CacheTokens: o.Cache, Deviation: o.InitStd, Files: o.Files}
+	c := cpu.Options{Threads: o.Threads, Seed: o.Seed, Memory: o.Memory, CacheTokens: o.Cache, InitStd: o.InitStd, Files: o.Files}
 	if o.LoRA > 0 {
 		c.LoRA = &cpu.LoRA{Rank: o.LoRA, Alpha: cmp.Or(o.Alpha, 2*float64(o.LoRA))}
 	}

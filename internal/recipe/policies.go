@@ -90,7 +90,7 @@ func (pl *pipeline) freeze(ctx context.Context) error {
 			return fmt.Errorf("frozen weights: %w", err)
 		}
 	}
-	weights, err := pl.engine.Pin(ctx)
+	weights, err := pl.engine.Snapshot(ctx)
 	if err != nil {
 		return fmt.Errorf("frozen weights: %w", err)
 	}

@@ -100,13 +100,13 @@ func (b *bigram) OptimStep(_ context.Context, adam engine.Adam) (float64, error)
 	return math.Sqrt(norm), nil
 }
 
-func (b *bigram) Exact() bool { return true }
+func (b *bigram) BitExact() bool { return true }
 
 func (b *bigram) Sampler(context.Context) (engine.Sampler, error) {
 	return &bigramSampler{b, b.version.Load()}, nil
 }
 
-func (b *bigram) Pin(context.Context) (engine.Sampler, error) {
+func (b *bigram) Snapshot(context.Context) (engine.Sampler, error) {
 	still := &bigram{vocab: b.vocab, logits: slices.Clone(b.logits)}
 	return &bigramSampler{still, 0}, nil
 }
