@@ -55,9 +55,9 @@ func printReport(w io.Writer, r run.Report) {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s less %s, %s: %+.1f points (95 %%: %+.1f … %+.1f)\n", c.A, c.B, c.Split, 100*c.Diff, 100*c.CI95[0], 100*c.CI95[1])
+		fmt.Fprintf(w, "%s − %s, %s: %+.1f points (95 %%: %+.1f … %+.1f)\n", c.A, c.B, c.Split, 100*c.Diff, 100*c.CI95[0], 100*c.CI95[1])
 	}
 	if len(r.Notes) > 0 {
-		fmt.Fprintf(w, "\nWhat these figures do not tell:\n- %s\n", strings.Join(r.Notes, "\n- "))
+		fmt.Fprintf(w, "\nLimitations:\n- %s\n", strings.Join(r.Notes, "\n- "))
 	}
 }

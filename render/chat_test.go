@@ -201,7 +201,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%q: error %v does not say %q", template, err, name)
 		}
 	}
-	if _, err := New(small(t), Config{Template: strings.ReplaceAll(plainTemplate, "<|im_end|>", "#")}); err == nil || !strings.Contains(err.Error(), "ends a message") {
+	if _, err := New(small(t), Config{Template: strings.ReplaceAll(plainTemplate, "<|im_end|>", "#")}); err == nil || !strings.Contains(err.Error(), "no end-of-message token") {
 		t.Errorf("no end of a message: error %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func (h *Hub) refusal(n Name, resp *http.Response) error {
 	case code == "RevisionNotFound":
 		return fmt.Errorf("model %s: revision %q: %w", n.ID(), n.revision(), ErrMissing)
 	case code == "EntryNotFound":
-		return fmt.Errorf("model %s, revision %s: file: %w", n.ID(), n.revision(), ErrMissing)
+		return fmt.Errorf("model %s, revision %s: file %w", n.ID(), n.revision(), ErrMissing)
 	case status == http.StatusNotFound:
 		return fmt.Errorf("model %s at %s: %w%s", n.ID(), h.Endpoint, ErrMissing, said(why))
 	case status == http.StatusUnauthorized && h.Token == "":
