@@ -85,7 +85,7 @@ func TestParseRefuses(t *testing.T) {
 		{"bad escape", `"\u0120": 2`, `"\u01": 2`, "not valid JSON"},
 		{"bad literal", `"normalizer": null`, `"normalizer": nil`, "not valid JSON"},
 		{"wrong type", `"byte_fallback": false`, `"byte_fallback": 3`, "at byte"},
-		{"not valid UTF-8", `"ab": 3`, "\"\xff\": 3", "not UTF-8"},
+		{"not UTF-8", `"ab": 3`, "\"\xff\": 3", "not valid UTF-8"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
