@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// Streamer is a Sampler that can be watched while it draws.
+// Streamer is a Sampler that can stream tokens as they are sampled.
 type Streamer interface {
-	// Stream is Sample of one sequence: the same draws, told one by one. It returns
-	// when the sequence has ended or ctx has. See Watch.
+	// Stream samples one sequence, with the same draws as Sample, and passes each
+	// token to w. It returns when the sequence or ctx ends. See Watch.
 	Stream(ctx context.Context, prompt []int, p Params, w Watch) (StopReason, error)
 }
 
@@ -21,12 +21,12 @@ type Watch struct {
 	Guide Guide // nil allows every token
 }
 
-// Token is one drawn token. Log-probabilities are as Sequence has them.
+// Token is one sampled token. Log-probabilities are as in Sequence.
 type Token struct {
 	ID            int
 	Logprob       float32
 	SampleLogprob float32
-	Top           []Likely // likeliest first, under the weights as they are; equals by order of id
+	Top           []Likely // likeliest first under the model's distribution; ties in order of id
 }
 
 // Likely is a token that could be drawn.

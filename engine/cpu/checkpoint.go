@@ -12,8 +12,7 @@ import (
 	"envace/internal/weights"
 )
 
-// optimiserName holds the moments of AdamW and the number of steps taken, beside
-// the weights.
+// optimiserName is the file of AdamW's moments and step count, next to the weights.
 const optimiserName = "optimiser.safetensors"
 
 // stepName is the tensor of one number that counts the steps.

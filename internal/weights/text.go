@@ -20,7 +20,7 @@ type Text struct {
 	// EOS are the tokens that end a generation: those of generation_config.json,
 	// else of the configuration.
 	EOS []int
-	// Files are the text files of a folder, by name, to be copied beside saved weights.
+	// Files are the text files of a folder, keyed by name, to copy next to saved weights.
 	Files map[string][]byte
 }
 
