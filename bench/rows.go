@@ -25,6 +25,7 @@ import (
 
 	"envace/engine"
 	"envace/engine/cpu"
+	"envace/internal/seeds"
 	"envace/internal/weights"
 	"envace/judge"
 	"envace/render"
@@ -161,7 +162,7 @@ func grpo(chat *render.Chat, model string) ([]engine.Datum, error) {
 	var games []rollout.Game
 	for i, t := range list {
 		for k := range group {
-			seed := rollout.Seed(1, uint64(i), rollout.SeedOf(t.ID), uint64(k))
+			seed := seeds.Derive(1, uint64(i), seeds.Of(t.ID), uint64(k))
 			games = append(games, rollout.Game{Policy: p, Judge: judge.Checks{}, Limits: rollout.Limits{Messages: 8}, Member: k, Seed: seed})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"envace/internal/run"
+	"envace/internal/seeds"
 	"envace/judge"
 	"envace/rollout"
 	"envace/suite"
@@ -109,7 +110,7 @@ func benchPart(ctx context.Context, o benchOptions, policy rollout.Policy, p sui
 }
 
 func (o benchOptions) game(policy rollout.Policy, worlds rollout.Worlds, t task.Task) rollout.Game {
-	return rollout.Game{Policy: policy, Worlds: worlds, Judge: judge.Checklist{}, Step: -1, Seed: rollout.Seed(o.Seed, rollout.SeedOf(t.ID))}
+	return rollout.Game{Policy: policy, Worlds: worlds, Judge: judge.Checklist{}, Step: -1, Seed: seeds.Derive(o.Seed, seeds.Of(t.ID))}
 }
 
 func (o benchOptions) print(scores []partScore) error {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"envace/engine"
+	"envace/internal/seeds"
 	"envace/rollout"
 	"envace/task"
 )
@@ -42,7 +43,7 @@ func (r Rehearser) Rehearse(ctx context.Context, t task.Task, seed uint64) ([]Im
 	g, ctx := errgroup.WithContext(ctx)
 	for n := range out {
 		g.Go(func() (err error) {
-			out[n], err = r.imagine(ctx, t, rollout.Seed(seed, uint64(n)))
+			out[n], err = r.imagine(ctx, t, seeds.Derive(seed, uint64(n)))
 			return err
 		})
 	}
@@ -61,7 +62,7 @@ func (r Rehearser) imagine(ctx context.Context, t task.Task, seed uint64) (Imagi
 // criticise lets the critic assess an imagined episode.
 func (r Rehearser) criticise(ctx context.Context, ep *rollout.Episode, seed uint64) (Imagined, error) {
 	prompt := rollout.Prompt{Messages: CritiqueMessages(ep, r.Brief)}
-	turn, said, err := r.Cast.Critique.Speak(ctx, rollout.Critique, prompt, rollout.Seed(seed, rollout.SeedOf(string(rollout.Critique))))
+	turn, said, err := r.Cast.Critique.Speak(ctx, rollout.Critique, prompt, seeds.Derive(seed, seeds.Of(string(rollout.Critique))))
 	if errors.Is(err, engine.ErrWindow) {
 		return Imagined{Episode: ep}, nil
 	}
@@ -74,7 +75,7 @@ func (r Rehearser) criticise(ctx context.Context, ep *rollout.Episode, seed uint
 // Play rehearses t and then plays it once in world, with the memory at the end
 // of the system message. game gives everything else of the real execution.
 func (r Rehearser) Play(ctx context.Context, t task.Task, game rollout.Game) (*rollout.Episode, []Imagined, error) {
-	imagined, err := r.Rehearse(ctx, t, rollout.Seed(game.Seed, rollout.SeedOf("rehearse")))
+	imagined, err := r.Rehearse(ctx, t, seeds.Derive(game.Seed, seeds.Of("rehearse")))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"envace/chat"
 	"envace/engine"
+	"envace/internal/seeds"
 	"envace/render"
 	"envace/task"
 )
@@ -136,7 +137,7 @@ func (g Game) round(ctx context.Context, world World, ep *Episode, prompt Prompt
 // act lets the policy speak once; nil ends the episode.
 func (g Game) act(ctx context.Context, ep *Episode, prompt Prompt) (*Turn, error) {
 	n := len(ep.Entries)
-	turn, msg, err := g.Policy.Speak(ctx, Act, prompt, Seed(g.Seed, uint64(n), SeedOf(string(Act))))
+	turn, msg, err := g.Policy.Speak(ctx, Act, prompt, seeds.Derive(g.Seed, uint64(n), seeds.Of(string(Act))))
 	if errors.Is(err, engine.ErrWindow) {
 		ep.Stop, ep.Detail = StopWindow, err.Error()
 		return nil, g.judge(ctx, ep)

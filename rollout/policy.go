@@ -135,29 +135,3 @@ func (p Policy) sample(ctx context.Context, role Role, prompt []int, seed uint64
 	}
 	return &Turn{Role: role, Speaker: p.Name, Prompt: prompt, Sequence: seqs[0]}, nil
 }
-
-// Seed derives a seed from its parts (run, step, task, member, turn, role), so
-// that no draw depends on what runs beside it.
-func Seed(parts ...uint64) uint64 {
-	h := uint64(0x9E3779B97F4A7C15)
-	for _, p := range parts {
-		h = mix(h ^ mix(p+0x9E3779B97F4A7C15))
-	}
-	return h
-}
-
-// mix is the finaliser of splitmix64 (Steele, Lea & Flood 2014).
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
-}
-
-// SeedOf turns text, such as a task's ID, into a part of a seed (FNV-1a).
-func SeedOf(text string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * 1099511628211
-	}
-	return h
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"envace/chat"
+	"envace/internal/seeds"
 	"envace/render"
 	"envace/task"
 )
@@ -54,7 +55,7 @@ func (f FewShot) Records(t task.Task, u int) []task.Record {
 // Call imagines the answer to call.
 func (r Rehearsal) Call(ctx context.Context, ep *Episode, call chat.Call) (Result, error) {
 	view := View{Task: ep.Task, Records: r.FewShot.Records(ep.Task, ep.User), Entries: ep.Entries, Call: call, Brief: r.Brief}
-	seed := Seed(ep.Seed, uint64(len(ep.Entries)), SeedOf(string(Rehearse)))
+	seed := seeds.Derive(ep.Seed, uint64(len(ep.Entries)), seeds.Of(string(Rehearse)))
 	turn, msg, err := r.Policy.Speak(ctx, Rehearse, Prompt{Messages: view.Messages()}, seed)
 	if err != nil {
 		return Result{}, &EngineError{fmt.Errorf("rehearse %s: %w", call.Name, err)}

@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"envace/engine"
+	"envace/internal/seeds"
 	"envace/rollout"
 	"envace/task"
 )
@@ -129,7 +130,7 @@ func (r *RL) collect(ctx context.Context, cast rollout.Cast, step int) ([]*rollo
 	worlds := r.Worlds(cast)
 	return rollout.PlayAll(ctx, tasks, func(i int) rollout.Game {
 		place, member := i/r.Group, i%r.Group
-		seed := rollout.Seed(r.Seed, uint64(step), uint64(place), rollout.SeedOf(tasks[i].ID), uint64(member))
+		seed := seeds.Derive(r.Seed, uint64(step), uint64(place), seeds.Of(tasks[i].ID), uint64(member))
 		return rollout.Game{Policy: cast.Act, Worlds: worlds, Judge: r.Judge, Limits: r.Limits, Step: step, Member: member, Seed: seed}
 	})
 }

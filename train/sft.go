@@ -9,6 +9,7 @@ import (
 
 	"envace/chat"
 	"envace/engine"
+	"envace/internal/seeds"
 	"envace/render"
 	"envace/rollout"
 	"envace/task"
@@ -85,7 +86,7 @@ func (h Teacher) answer(v rollout.View, result string) ([]Example, error) {
 	if _, bad := render.ParseResult(want.Content); bad != nil {
 		return nil, nil
 	}
-	if rollout.Seed(h.Seed, rollout.SeedOf(v.Task.ID), uint64(len(v.Entries)))&1 == 0 {
+	if seeds.Derive(h.Seed, seeds.Of(v.Task.ID), uint64(len(v.Entries)))&1 == 0 {
 		v.Records = nil
 	}
 	e, err := h.Example(v.Task, rollout.Rehearse, v.Messages(), nil, want)

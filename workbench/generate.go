@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"envace/chat"
-	"envace/rollout"
+	"envace/internal/seeds"
 	"envace/task"
 )
 
@@ -170,7 +170,7 @@ func derive(seed uint64, domain, split string, i uint64) uint64 {
 }
 
 func hash(text string) uint64 {
-	x := rollout.SeedOf(text)
+	x := seeds.Of(text)
 	x ^= x >> 31 // FNV mixes the high bits of short texts poorly
 	x *= 0x9e3779b97f4a7c15
 	return x ^ x>>29

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"envace/rollout"
+	"envace/internal/seeds"
 )
 
 // Rand draws what a task is made of. Equal seeds draw equal things.
@@ -18,7 +18,7 @@ type Rand struct {
 }
 
 func newRand(domain string, seed uint64) *Rand {
-	r := &Rand{rng: rand.New(rand.NewPCG(rollout.SeedOf(domain), seed))}
+	r := &Rand{rng: rand.New(rand.NewPCG(seeds.Of(domain), seed))}
 	r.firsts = r.shuffled(firstWords)
 	r.people = r.shuffled(people)
 	return r

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"envace/internal/seeds"
 	"envace/rollout"
 	"envace/suite"
 	"envace/task"
@@ -82,7 +83,7 @@ func (s *Suite) Tasks(split suite.Split, n int, seed uint64) ([]task.Task, error
 		}
 		out = append(out, tasks...)
 	}
-	r := rand.New(rand.NewPCG(seed, rollout.SeedOf(part)))
+	r := rand.New(rand.NewPCG(seed, seeds.Of(part)))
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out, nil
 }

@@ -1,32 +1,28 @@
 package model
 
-import "math"
+import (
+	"math"
+
+	"envace/internal/seeds"
+)
 
 // Rand is a counter-based random number generator: its stream depends only on the
 // numbers it was created from (SplitMix64, Steele et al. 2014).
 type Rand struct{ state uint64 }
 
-const golden = 0x9e3779b97f4a7c15
-
 // NewRand returns the generator for a tuple of numbers.
 func NewRand(parts ...uint64) Rand {
 	state := uint64(len(parts))
 	for _, p := range parts {
-		state = mix(state+golden) ^ mix(p*golden+1)
+		state = seeds.Mix(state+seeds.Golden) ^ seeds.Mix(p*seeds.Golden+1)
 	}
-	return Rand{mix(state)}
-}
-
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
+	return Rand{seeds.Mix(state)}
 }
 
 // Uint64 returns the next 64 bits.
 func (r *Rand) Uint64() uint64 {
-	r.state += golden
-	return mix(r.state)
+	r.state += seeds.Golden
+	return seeds.Mix(r.state)
 }
 
 // Float64 returns a uniform number in [0, 1).

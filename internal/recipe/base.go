@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 
 	"envace/engine"
+	"envace/internal/seeds"
 	"envace/internal/synth"
 	"envace/internal/token"
 	"envace/internal/weights"
 	"envace/recipes"
 	"envace/render"
-	"envace/rollout"
 	"envace/task"
 	"envace/train"
 )
@@ -135,7 +135,7 @@ func (pl *pipeline) babbling(n int) func(step int) ([]engine.Datum, error) {
 	return func(step int) ([]engine.Datum, error) {
 		var examples []train.Example
 		for i := range n {
-			t := dialogues.Task(rollout.Seed(pl.Seed, rollout.SeedOf("babble"), uint64(step), uint64(i)))
+			t := dialogues.Task(seeds.Derive(pl.Seed, seeds.Of("babble"), uint64(step), uint64(i)))
 			for _, teach := range []func(task.Task) ([]train.Example, error){teacher.Act, teacher.Rehearse} {
 				e, err := teach(t)
 				if err != nil {
@@ -155,7 +155,7 @@ func (pl *pipeline) copying(stage string, n int, share float64) func(step int) (
 		if len(words) == 0 {
 			return nil, fmt.Errorf("no word of the workbench is one token of this model, so there is nothing to copy: want %s.copy of 0", stage)
 		}
-		r := rand.New(rand.NewPCG(rollout.Seed(pl.Seed, rollout.SeedOf(stage)), uint64(step)))
+		r := rand.New(rand.NewPCG(seeds.Derive(pl.Seed, seeds.Of(stage)), uint64(step)))
 		return synth.Copying(r, words, n, share), nil
 	}
 }

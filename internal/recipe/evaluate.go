@@ -10,6 +10,7 @@ import (
 
 	"envace/engine"
 	"envace/internal/run"
+	"envace/internal/seeds"
 	"envace/judge"
 	"envace/rollout"
 	"envace/suite"
@@ -53,7 +54,7 @@ func (pl *pipeline) play(sampler engine.Sampler, tasks []task.Task, worlds func(
 
 // game is one episode of a test.
 func (pl *pipeline) game(policy rollout.Policy, worlds rollout.Worlds, t task.Task) rollout.Game {
-	return rollout.Game{Policy: policy, Worlds: worlds, Judge: judge.Checklist{}, Limits: pl.limits(), Step: -1, Seed: rollout.Seed(pl.Seed, rollout.SeedOf(t.ID))}
+	return rollout.Game{Policy: policy, Worlds: worlds, Judge: judge.Checklist{}, Limits: pl.limits(), Step: -1, Seed: seeds.Derive(pl.Seed, seeds.Of(t.ID))}
 }
 
 // realWorlds are those of the suite, whoever plays in them.

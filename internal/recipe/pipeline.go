@@ -13,6 +13,7 @@ import (
 
 	"envace/engine"
 	"envace/internal/run"
+	"envace/internal/seeds"
 	"envace/internal/weights"
 	"envace/render"
 	"envace/rollout"
@@ -293,5 +294,5 @@ func (pl *pipeline) imagined(c rollout.Cast) rollout.Worlds {
 
 // order is the seeded order of the tasks to rehearse.
 func (pl *pipeline) order() task.Order {
-	return task.Order{Tasks: pl.splits.rl, Seed: rollout.Seed(pl.Seed, rollout.SeedOf("order"))}
+	return task.Order{Tasks: pl.splits.rl, Seed: seeds.Derive(pl.Seed, seeds.Of("order"))}
 }

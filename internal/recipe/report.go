@@ -2,7 +2,6 @@ package recipe
 
 import (
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -22,7 +21,7 @@ func (pl *pipeline) report() error {
 		return err
 	}
 	r := run.Report{
-		Title: pl.Title, Recipe: pl.Recipe, Version: version(), Seed: pl.Seed, Started: pl.state.Started, Seconds: pl.state.Seconds,
+		Title: pl.Title, Recipe: pl.Recipe, Version: run.Version(), Seed: pl.Seed, Started: pl.state.Started, Seconds: pl.state.Seconds,
 		Machine: run.Machine{CPU: cpuName(), ISA: isa(), Threads: pl.Threads}, Model: pl.describe(),
 		Curve: curve(points), Cost: cost(points), Notes: pl.notes(),
 	}
@@ -184,17 +183,4 @@ func isa() string {
 		return ""
 	}
 	return fmt.Sprint(isa)
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"envace/internal/run"
+	"envace/internal/seeds"
 	"envace/internal/synth"
 	"envace/judge"
 	"envace/render"
@@ -30,7 +31,7 @@ func (pl *pipeline) imitate(ctx context.Context, stage string, s Stage, steps in
 	}
 	sft := train.SFT{
 		Trainer: pl.engine, Examples: pl.examples, Steps: steps, Start: pl.from(stage), Batch: s.Batch - s.Copy,
-		Adam: s.schedule(), Seed: rollout.Seed(pl.Seed, rollout.SeedOf(stage)), Stage: stage,
+		Adam: s.schedule(), Seed: seeds.Derive(pl.Seed, seeds.Of(stage)), Stage: stage,
 		Log: log{pl: pl}, After: pl.keep(stage, steps),
 	}
 	if s.Copy > 0 {
@@ -121,7 +122,7 @@ func (pl *pipeline) reinforce(ctx context.Context, stage string, worlds func(rol
 		Trainer: pl.engine, Policy: pl.learner(nil, pl.RL.Temperature), Cast: pl.cast, Worlds: worlds, Stage: stage, Judge: judge.Checklist{}, Limits: pl.limits(),
 		Tasks: pl.order(), Steps: pl.RL.Steps, Start: pl.from(stage), Batch: pl.RL.Batch, Group: pl.RL.Group, Minibatch: pl.RL.Minibatch,
 		Credit: pl.RL.credit(), Loss: pl.RL.loss(), Adam: pl.RL.schedule(),
-		Seed: rollout.Seed(pl.Seed, rollout.SeedOf(stage)), Log: log{pl: pl, split: "rl"}, After: pl.measured(stage),
+		Seed: seeds.Derive(pl.Seed, seeds.Of(stage)), Log: log{pl: pl, split: "rl"}, After: pl.measured(stage),
 	}
 	if pl.RL.KL > 0 {
 		rl.Reference = pl.others[frozen].Sampler

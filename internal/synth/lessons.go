@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"envace/chat"
+	"envace/internal/seeds"
 	"envace/rehearse"
 	"envace/rollout"
 	"envace/task"
@@ -16,7 +17,7 @@ import (
 // a critique, on the expert's episode or on a spoilt copy of it, and acting with
 // a memory in the system message.
 func Lessons(teacher train.Teacher, t task.Task) ([]train.Example, error) {
-	draw := rollout.Seed(teacher.Seed, rollout.SeedOf(t.ID), rollout.SeedOf("lessons"))
+	draw := seeds.Derive(teacher.Seed, seeds.Of(t.ID), seeds.Of("lessons"))
 	ep := rollout.Recorded(t)
 	plan := rehearse.Plan(ep)
 	verdict := rehearse.Critique{Verdict: rehearse.Good}
