@@ -124,7 +124,7 @@ func Recorded(t task.Task) *Episode {
 	for u, turn := range t.Turns {
 		ep.User = u
 		ep.Entries = append(ep.Entries, Entry{Message: chat.Message{Role: chat.User, Content: turn.User}, Source: FromUser, User: u})
-		for _, m := range turn.Reference {
+		for _, m := range turn.Expert {
 			source := FromPolicy
 			if m.Role == chat.Tool {
 				source = FromReal

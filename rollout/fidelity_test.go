@@ -64,9 +64,9 @@ func TestMeasure(t *testing.T) {
 func TestMeasureRecorded(t *testing.T) {
 	record := func(args, result string) []chat.Message { return exchangeOf("get", args, result) }
 	tk := task.Task{Turns: []task.Turn{
-		{Reference: record(`{"id":1}`, `{"v":"old"}`)},
-		{Reference: record(`{"id":1.0}`, `{"v":"new"}`)},
-		{Reference: record(`{"id":2}`, `{"error":"none"}`)},
+		{Expert: record(`{"id":1}`, `{"v":"old"}`)},
+		{Expert: record(`{"id":1.0}`, `{"v":"new"}`)},
+		{Expert: record(`{"id":2}`, `{"error":"none"}`)},
 	}}
 	for _, tt := range []struct {
 		name string

@@ -19,8 +19,8 @@ import (
 func recordedShop(id string) task.Task {
 	t := shop("what is there?", "add an egg")
 	t.ID = id
-	t.Turns[0].Reference = exchangeOf("list", `{}`, `{"items":["milk-`+id+`"]}`)
-	t.Turns[1].Reference = exchangeOf("add", `{"item":"egg"}`, `{"total":17}`)
+	t.Turns[0].Expert = exchangeOf("list", `{}`, `{"items":["milk-`+id+`"]}`)
+	t.Turns[1].Expert = exchangeOf("add", `{"item":"egg"}`, `{"total":17}`)
 	return t
 }
 

@@ -184,7 +184,7 @@ func TestToolsCompose(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	tk := shop("hi")
 	tk.Tools = append(tk.Tools, chat.Function{Name: "pay", Write: true})
-	tk.Turns[0].Reference = []chat.Message{
+	tk.Turns[0].Expert = []chat.Message{
 		{Role: chat.Assistant, Calls: []chat.Call{{ID: "r", Name: "list", Arguments: json.RawMessage(`{"shelf": 1, "from": "a"}`)}}},
 		{Role: chat.Tool, CallID: "r", Name: "list", Content: `{"recorded":true}`},
 	}

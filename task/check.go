@@ -49,7 +49,7 @@ type Check struct {
 	// NoOtherNumber forbids every number that is neither in Contains nor in what
 	// the user said: a reply that tries several is no answer.
 	NoOtherNumber bool   `json:"no_other_number,omitempty"`
-	Reference     string `json:"reference,omitempty"` // the expert's reply, for a judge that reads
+	Expert        string `json:"reference,omitempty"` // the expert's reply, for a judge that reads
 }
 
 // Ref points into the result of the call that satisfied a tool_call item.

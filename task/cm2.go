@@ -83,7 +83,7 @@ func (t *Task) dialogue(msgs []chat.Message) error {
 				return err
 			}
 			last := &t.Turns[len(t.Turns)-1]
-			last.Reference = append(last.Reference, said...)
+			last.Expert = append(last.Expert, said...)
 			i += len(said) - 1
 		}
 	}
@@ -129,7 +129,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	judged := false
 	for _, turn := range t.Turns {
 		r.Messages = append(r.Messages, chat.Message{Role: chat.User, Content: turn.User})
-		r.Messages = append(r.Messages, turn.Reference...)
+		r.Messages = append(r.Messages, turn.Expert...)
 		list = append(list, append([]Item{}, turn.Checklist...))
 		judged = judged || len(turn.Checklist) > 0
 	}
@@ -170,7 +170,7 @@ func relate(c *Check, records []Record, items []Item) {
 			continue
 		}
 		for path, value := range Scalars(json.RawMessage(r.Result), "") {
-			if len(value) >= 3 && Mentions(c.Reference, value) {
+			if len(value) >= 3 && Mentions(c.Expert, value) {
 				ref, err := chat.Marshal(map[string]Ref{"$ref": {Item: id, Path: path}})
 				if err == nil {
 					c.Contains = append(c.Contains, ref)

@@ -140,10 +140,10 @@ func TestLoadKeepsWhatIsOdd(t *testing.T) {
 	if err != nil || len(tasks) != 2 {
 		t.Fatal(len(tasks), err)
 	}
-	if got := string(tasks[0].Turns[0].Reference[0].Calls[0].Arguments); got != `{"n": 9007199254740993}` {
+	if got := string(tasks[0].Turns[0].Expert[0].Calls[0].Arguments); got != `{"n": 9007199254740993}` {
 		t.Errorf("arguments became %s", got)
 	}
-	if got := tasks[1].Turns[0].Reference[1].Content; len(got) < 1<<20 || !strings.HasSuffix(got, "\uFFFD end") {
+	if got := tasks[1].Turns[0].Expert[1].Content; len(got) < 1<<20 || !strings.HasSuffix(got, "\uFFFD end") {
 		t.Errorf("result of %d bytes ends in %q", len(got), got[len(got)-8:])
 	}
 }

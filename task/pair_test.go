@@ -74,12 +74,12 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// canonical holds a task's Reference to what its doc comment promises.
+// canonical holds the Expert of a task to what its doc comment promises.
 func canonical(t *testing.T, tk Task) {
 	t.Helper()
 	for u, turn := range tk.Turns {
 		var open []chat.Call
-		for i, m := range turn.Reference {
+		for i, m := range turn.Expert {
 			if m.Role != chat.Tool {
 				if len(open) > 0 {
 					t.Fatalf("turn %d: %s is not answered", u, open[0].Name)

@@ -20,14 +20,14 @@ type Task struct {
 
 // Turn is one user turn: what the user says, what an expert did, what is checked.
 //
-// Every call of Reference has an id that no other call of its message has. Behind a
+// Every call of Expert has an id that no other call of its message has. Behind a
 // message stand the results of its calls, one each and in the order of the calls,
 // whatever the order they were recorded in: some templates know a result by its place
 // alone. A result's CallID and Name are its call's. [Load] sees to all this and
 // refuses what cannot be paired; whoever makes a Task otherwise must do so too.
 type Turn struct {
 	User      string
-	Reference []chat.Message // the expert's messages up to and with the reply: assistant and tool
+	Expert    []chat.Message // the expert's messages up to and with the reply: assistant and tool
 	Checklist []Item         // empty: the turn is not judged
 }
 
@@ -46,7 +46,7 @@ func (t Task) Records(through int) []Record {
 		if i > through {
 			break
 		}
-		for at, m := range turn.Reference {
+		for at, m := range turn.Expert {
 			if call, ok := turn.Answered(at); ok {
 				out = append(out, Record{i, call.Name, call.Arguments, m.Content})
 			}
@@ -63,19 +63,19 @@ func (t Task) Checklist(u int) []Item {
 	return t.Turns[u].Checklist
 }
 
-// Answered returns the call that message i of Reference is the result of; false for
+// Answered returns the call that message i of Expert is the result of; false for
 // a message of another kind.
 func (t Turn) Answered(i int) (chat.Call, bool) {
-	if t.Reference[i].Role != chat.Tool {
+	if t.Expert[i].Role != chat.Tool {
 		return chat.Call{}, false
 	}
 	for at := i - 1; at >= 0; at-- {
-		for _, c := range t.Reference[at].Calls {
-			if c.ID == t.Reference[i].CallID {
+		for _, c := range t.Expert[at].Calls {
+			if c.ID == t.Expert[i].CallID {
 				return c, true
 			}
 		}
-		if t.Reference[at].Role != chat.Tool {
+		if t.Expert[at].Role != chat.Tool {
 			break
 		}
 	}

@@ -38,8 +38,8 @@ func recorded() task.Task {
 		}
 	}
 	return task.Task{ID: "t", Turns: []task.Turn{
-		{Reference: slices.Concat(said(`{"id":1}`, `{"v":1}`), said(`{"id":2}`, `{"error":"none"}`))},
-		{Reference: said(`{"id":1}`, `{"v":2}`)},
+		{Expert: slices.Concat(said(`{"id":1}`, `{"v":1}`), said(`{"id":2}`, `{"error":"none"}`))},
+		{Expert: said(`{"id":1}`, `{"v":2}`)},
 	}}
 }
 
@@ -171,7 +171,7 @@ func TestAgreementIsOne(t *testing.T) {
 			}
 			ep.Entries[1].Source = rollout.FromImagined
 			for _, results := range tt.recorded {
-				ep.Task.Turns = append(ep.Task.Turns, task.Turn{Reference: said(results...)})
+				ep.Task.Turns = append(ep.Task.Turns, task.Turn{Expert: said(results...)})
 			}
 			if got := rollout.MeasureRecorded(ep); got != tt.want {
 				t.Errorf("measured %+v, want %+v", got, tt.want)

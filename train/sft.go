@@ -41,7 +41,7 @@ func (h Teacher) Act(t task.Task) ([]Example, error) {
 	}
 	for _, turn := range t.Turns {
 		msgs = append(msgs, chat.Message{Role: chat.User, Content: turn.User})
-		for _, m := range turn.Reference {
+		for _, m := range turn.Expert {
 			if m.Role == chat.Assistant {
 				e, err := h.Example(t, rollout.Act, msgs, t.Tools, m)
 				if err != nil {
@@ -64,7 +64,7 @@ func (h Teacher) Rehearse(t task.Task) ([]Example, error) {
 	var entries []rollout.Entry
 	for u, turn := range t.Turns {
 		entries = append(entries, rollout.Entry{Message: chat.Message{Role: chat.User, Content: turn.User}, User: u})
-		for i, m := range turn.Reference {
+		for i, m := range turn.Expert {
 			if call, ok := turn.Answered(i); ok {
 				v := rollout.View{Task: t, Entries: slices.Clone(entries), Call: call, Brief: h.Brief}
 				v.Records = h.FewShot.Records(t, u)

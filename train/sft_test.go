@@ -59,7 +59,7 @@ func lesson() task.Task {
 	tk := recorded()
 	tk.System, tk.Tools = "be kind", []chat.Function{{Name: "get"}}
 	tk.Turns[0].User, tk.Turns[1].User = "get both", "again"
-	tk.Turns[0].Reference = append(tk.Turns[0].Reference, chat.Message{Role: chat.Assistant, Content: "1 and none"})
+	tk.Turns[0].Expert = append(tk.Turns[0].Expert, chat.Message{Role: chat.Assistant, Content: "1 and none"})
 	return tk
 }
 
@@ -87,7 +87,7 @@ func TestTeacherAct(t *testing.T) {
 
 func TestTeacherRehearse(t *testing.T) {
 	tk := lesson()
-	tk.Turns[1].Reference[1].Content = "not JSON" // no result that REHEARSE may write
+	tk.Turns[1].Expert[1].Content = "not JSON" // no result that REHEARSE may write
 	shown := 0
 	for seed := range uint64(20) {
 		h := Teacher{Renderer: runes{}, Brief: seed%2 == 0, FewShot: rollout.FewShotAll, Seed: seed}

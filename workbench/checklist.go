@@ -130,7 +130,7 @@ func (l *checklist) reply(p *Plan, when []task.Cond, writes []string, weight flo
 	check := p.check()
 	check.When = when
 	if text, err := l.course.reply.say(l.course.answer); err == nil && p == l.course.reply {
-		check.Reference = text
+		check.Expert = text
 	}
 	l.add(task.Item{
 		ID: id, Focus: "assistant.content.user_visible_reply", Required: true, Weight: weight,

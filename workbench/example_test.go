@@ -72,7 +72,7 @@ func Example() {
 	}
 	for _, t := range tasks {
 		fmt.Println("user:", t.Turns[0].User)
-		for _, m := range t.Turns[0].Reference {
+		for _, m := range t.Turns[0].Expert {
 			for _, c := range m.Calls {
 				fmt.Println("call:", c.Name, string(c.Arguments))
 			}

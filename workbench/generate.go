@@ -117,7 +117,7 @@ func (d Domain) task(seed uint64, s setting, courses []*course, tools []chat.Fun
 	}
 	for i, c := range courses {
 		t.Turns = append(t.Turns, task.Turn{
-			User: s.turns[i].User, Reference: c.messages, Checklist: d.checklist(s.turns[i].Plan, c),
+			User: s.turns[i].User, Expert: c.messages, Checklist: d.checklist(s.turns[i].Plan, c),
 		})
 		o.Calls += c.calls
 		o.Branches = o.Branches || c.branches > 0

@@ -57,7 +57,7 @@ func TestImaginedWorldsAreJudgedByWhatTheySay(t *testing.T) {
 				played++
 				imagined := truth
 				imagined.Turns = append([]task.Turn{}, truth.Turns[:1]...)
-				imagined.Turns[0].Reference = messages
+				imagined.Turns[0].Expert = messages
 				v, err := judge.Checklist{}.Judge(context.Background(), rollout.Recorded(imagined))
 				if err != nil {
 					t.Fatal(err)

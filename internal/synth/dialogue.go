@@ -163,7 +163,7 @@ func (s script) say(format string, args ...any) script {
 func (b babbler) read(noun string) ([]chat.Function, task.Turn) {
 	name, key, value := b.name(), b.word(), b.value()
 	s := script{}.call("get_"+noun, b.object(2, pair{key, value}), pair{noun, name}).say("the %v of %v is %v.", key, name, value)
-	return []chat.Function{b.tool("get_"+noun, noun)}, task.Turn{User: b.text(key, noun+" "+name), Reference: s}
+	return []chat.Function{b.tool("get_"+noun, noun)}, task.Turn{User: b.text(key, noun+" "+name), Expert: s}
 }
 
 // act: a tool with two arguments that the user gives.
@@ -173,7 +173,7 @@ func (b babbler) act(noun string) ([]chat.Function, task.Turn) {
 	tool := verb + "_" + noun
 	s := script{}.call(tool, b.object(0, pair{key, value}), pair{noun, name}, pair{param, given})
 	return []chat.Function{b.tool(tool, noun, param)}, task.Turn{
-		User: b.text(verb, name, fmt.Sprintf("%s %v", param, given), key), Reference: s.say("done, the %v is %v.", key, value)}
+		User: b.text(verb, name, fmt.Sprintf("%s %v", param, given), key), Expert: s.say("done, the %v is %v.", key, value)}
 }
 
 // pick: the lowest or highest of a list, and what a second tool says of it.
@@ -197,10 +197,10 @@ func (b babbler) pick(noun string) ([]chat.Function, task.Turn) {
 	tools := []chat.Function{b.tool(find, owner), b.tool(get, noun)}
 	s := script{}.call(find, list, pair{owner, person})
 	if b.IntN(2) == 0 {
-		return tools, task.Turn{User: b.text(word+" "+noun, owner+" "+person), Reference: s.say("it is %v.", names[best])}
+		return tools, task.Turn{User: b.text(word+" "+noun, owner+" "+person), Expert: s.say("it is %v.", names[best])}
 	}
 	s = s.call(get, b.object(2, pair{key, value}), pair{noun, names[best]}).say("the %v of %v is %v.", key, names[best], value)
-	return tools, task.Turn{User: b.text(key, word+" "+noun, owner+" "+person), Reference: s}
+	return tools, task.Turn{User: b.text(key, word+" "+noun, owner+" "+person), Expert: s}
 }
 
 // less: yes or no, by a number.
@@ -211,7 +211,7 @@ func (b babbler) less(noun string) ([]chat.Function, task.Turn) {
 		answer = "yes"
 	}
 	s := script{}.call("get_"+noun, b.object(1, pair{key, value}), pair{noun, name}).say("%s, the %v of %v is %v.", answer, key, name, value)
-	return []chat.Function{b.tool("get_"+noun, noun)}, task.Turn{User: b.text(noun+" "+name, fmt.Sprintf("%s less than %d", key, limit)), Reference: s}
+	return []chat.Function{b.tool("get_"+noun, noun)}, task.Turn{User: b.text(noun+" "+name, fmt.Sprintf("%s less than %d", key, limit)), Expert: s}
 }
 
 // branch: what to do depends on a value that is read first.
@@ -230,7 +230,7 @@ func (b babbler) branch(noun string) ([]chat.Function, task.Turn) {
 	} else {
 		s = s.say("the %v of %v is %v.", other, name, value)
 	}
-	return tools, task.Turn{User: strings.TrimSpace(text) + ".", Reference: s}
+	return tools, task.Turn{User: strings.TrimSpace(text) + ".", Expert: s}
 }
 
 // mend: the tool knows a name that is similar.
@@ -242,7 +242,7 @@ func (b babbler) mend(noun string) ([]chat.Function, task.Turn) {
 	s := script{}.call("get_"+noun, fault, pair{noun, name}).
 		call("get_"+noun, b.object(2, pair{key, value}), pair{noun, similar}).
 		say("the %v of %v is %v.", key, similar, value)
-	return []chat.Function{b.tool("get_"+noun, noun)}, task.Turn{User: b.text(key, noun+" "+name), Reference: s}
+	return []chat.Function{b.tool("get_"+noun, noun)}, task.Turn{User: b.text(key, noun+" "+name), Expert: s}
 }
 
 // seek: the name is wrong, and the error names the tool that helps.
@@ -256,7 +256,7 @@ func (b babbler) seek(noun string) ([]chat.Function, task.Turn) {
 		call(get, b.object(2, pair{key, value}), pair{noun, name}).
 		say("the %v of %v is %v.", key, name, value)
 	tools := []chat.Function{b.tool(get, noun), b.tool(find, owner)}
-	return tools, task.Turn{User: b.text(key, noun+" "+wrong, owner+" "+person), Reference: s}
+	return tools, task.Turn{User: b.text(key, noun+" "+wrong, owner+" "+person), Expert: s}
 }
 
 // compare: two entities are read, and one is named.
@@ -276,7 +276,7 @@ func (b babbler) compare(noun string) ([]chat.Function, task.Turn) {
 		s = s.call(get, b.object(1, pair{number, values[i]}), pair{noun, name})
 	}
 	user := fmt.Sprintf("%s %s %s %s and %s.", b.filler(0, 2), word, number, names[0], names[1])
-	return []chat.Function{b.tool(get, noun)}, task.Turn{User: strings.TrimSpace(user), Reference: s.say("%s is %s.", names[best], word)}
+	return []chat.Function{b.tool(get, noun)}, task.Turn{User: strings.TrimSpace(user), Expert: s.say("%s is %s.", names[best], word)}
 }
 
 // refused: the tool says what is in the way.
@@ -284,11 +284,11 @@ func (b babbler) refused(noun string) ([]chat.Function, task.Turn) {
 	verb, name, key, fact := b.word(), b.name(), b.word(), b.word()
 	tool := verb + "_" + noun
 	s := script{}.call(tool, object(pair{"error", noun + " " + name + " is " + fact}, pair{key, fact}), pair{noun, name})
-	return []chat.Function{b.tool(tool, noun)}, task.Turn{User: b.text(verb, noun+" "+name), Reference: s.say("sorry, %s is %s.", name, fact)}
+	return []chat.Function{b.tool(tool, noun)}, task.Turn{User: b.text(verb, noun+" "+name), Expert: s.say("sorry, %s is %s.", name, fact)}
 }
 
 // beyond: no tool does what the user wants.
 func (b babbler) beyond(noun string) ([]chat.Function, task.Turn) {
 	tools := []chat.Function{b.tool(b.word()+"_"+noun, noun)}
-	return tools, task.Turn{User: b.text(b.word(), b.word(), b.name()), Reference: script{}.say("sorry, i cannot do that.")}
+	return tools, task.Turn{User: b.text(b.word(), b.word(), b.name()), Expert: script{}.say("sorry, i cannot do that.")}
 }

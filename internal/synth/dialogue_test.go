@@ -37,8 +37,8 @@ func TestMadeUpTasksAreCanonical(t *testing.T) {
 				}
 				calls += len(tk.Records(len(tk.Turns)))
 				for u := range tk.Turns {
-					if !reflect.DeepEqual(back.Turns[u].Reference, tk.Turns[u].Reference) {
-						t.Errorf("%s: turn %d: %+v became %+v", tk.ID, u, tk.Turns[u].Reference, back.Turns[u].Reference)
+					if !reflect.DeepEqual(back.Turns[u].Expert, tk.Turns[u].Expert) {
+						t.Errorf("%s: turn %d: %+v became %+v", tk.ID, u, tk.Turns[u].Expert, back.Turns[u].Expert)
 					}
 				}
 				if !reflect.DeepEqual(back.Records(len(tk.Turns)), tk.Records(len(tk.Turns))) {

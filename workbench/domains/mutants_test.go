@@ -70,7 +70,7 @@ func mutants(t task.Task) map[string]*rollout.Episode {
 func misquote(t task.Task) *rollout.Episode {
 	u := len(t.Turns) - 1
 	results := answers(t, u)
-	i := slices.IndexFunc(t.Turns[u].Checklist, func(item task.Item) bool { return item.Check.Reference != "" })
+	i := slices.IndexFunc(t.Turns[u].Checklist, func(item task.Item) bool { return item.Check.Expert != "" })
 	list := t.Turns[u].Checklist[i].Check.Contains // of the reply that the expert gives
 	if len(list) == 0 {
 		return nil

@@ -222,7 +222,7 @@ func TestQuotas(t *testing.T) {
 			text := ""
 			for _, turn := range task.Turns {
 				text += turn.User
-				for _, m := range turn.Reference {
+				for _, m := range turn.Expert {
 					text += encode(m)
 				}
 			}
@@ -345,7 +345,7 @@ func fingerprint(t *testing.T, tk task.Task) string {
 	for _, turn := range tk.Turns {
 		users = append(users, turn.User)
 		texts = append(texts, turn.User)
-		for _, m := range turn.Reference {
+		for _, m := range turn.Expert {
 			texts = append(texts, m.Content)
 		}
 	}

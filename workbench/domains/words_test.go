@@ -50,7 +50,7 @@ func TestLengths(t *testing.T) {
 					t.Errorf("not in plain lower case: %s", turn.User)
 				}
 				user, nUser = user+n, nUser+1
-				for _, m := range turn.Reference {
+				for _, m := range turn.Expert {
 					switch {
 					case m.Role == chat.Tool:
 						n := pieces(m.Content)
