@@ -99,7 +99,7 @@ func describeStorage(w io.Writer, m *weights.Model) {
 // describeChat tells of the tokenizer and template; a model may lack either and
 // still have weights worth looking at.
 func describeChat(w io.Writer, m *weights.Model) {
-	c, err := render.Open(m, render.Config{})
+	c, err := render.Open(m.Path, render.Config{})
 	if err != nil {
 		fmt.Fprintf(w, "chat\tnone: %s\n", err)
 		return

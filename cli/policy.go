@@ -7,7 +7,6 @@ import (
 
 	"envace/engine"
 	"envace/engine/cpu"
-	"envace/internal/weights"
 	"envace/render"
 	"envace/rollout"
 )
@@ -41,12 +40,7 @@ func openPolicy(ctx context.Context, o modelOptions) (rollout.Policy, error) {
 	if err != nil {
 		return rollout.Policy{}, err
 	}
-	m, err := weights.Open(path)
-	if err != nil {
-		return rollout.Policy{}, err
-	}
-	defer m.Close()
-	renderer, err := render.Open(m, render.Config{})
+	renderer, err := render.Open(path, render.Config{})
 	if err != nil {
 		return rollout.Policy{}, err
 	}

@@ -123,13 +123,8 @@ func openServed(ctx context.Context, o serveOptions) (*openai.Handler, error) {
 	if err := o.resolve(); err != nil {
 		return nil, err
 	}
-	m, err := weights.Open(o.Model)
-	if err != nil {
-		return nil, err
-	}
-	defer m.Close()
 	const unbounded = -1
-	format, err := render.Open(m, render.Config{MaxCalls: unbounded})
+	format, err := render.Open(o.Model, render.Config{MaxCalls: unbounded})
 	if err != nil {
 		return nil, err
 	}

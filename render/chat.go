@@ -18,7 +18,7 @@ import (
 type Config struct {
 	Template     string // Jinja source
 	ToolTemplate string // the model's template for dialogues with tools, where it has two
-	Special      weights.Special
+	Special      Special
 	EOS          []int // tokens that end generation, besides the template's end-of-message token
 
 	// Thinking is the default of the template variable enable_thinking.
@@ -61,27 +61,43 @@ type Chat struct {
 
 var _ Renderer = (*Chat)(nil)
 
-// Open returns the chat format of a model: tokenizer, template and special tokens.
-// Fields set in conf override the model's.
-func Open(m *weights.Model, conf Config) (*Chat, error) {
-	tok, err := openTokenizer(m.Text)
+// Tokenizer is a model's tokenizer, as [Chat.Tokenizer] returns it.
+type Tokenizer = token.Tokenizer
+
+// Special are the special tokens that templates name, as text; "" for none.
+type Special = weights.Special
+
+// Open returns the chat format of the model at path, a Hugging Face folder or a GGUF
+// file: its tokenizer, template and special tokens. What conf says of them takes
+// precedence.
+func Open(path string, conf Config) (*Chat, error) {
+	m, err := weights.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("chat format of %s: %w", m.Path, err)
+		return nil, err
 	}
-	if conf.Template == "" {
-		conf.Template, conf.ToolTemplate = m.Text.Templates["default"], m.Text.Templates["tool_use"]
-	}
-	if conf.Special == (weights.Special{}) {
-		conf.Special = m.Text.Special
-	}
-	if conf.EOS == nil {
-		conf.EOS = m.Text.EOS
-	}
-	c, err := New(tok, conf)
+	defer m.Close()
+	c, err := open(m.Text, conf)
 	if err != nil {
-		return nil, fmt.Errorf("chat format of %s: %w", m.Path, err)
+		return nil, fmt.Errorf("chat format of %s: %w", path, err)
 	}
 	return c, nil
+}
+
+func open(t weights.Text, conf Config) (*Chat, error) {
+	tok, err := openTokenizer(t)
+	if err != nil {
+		return nil, err
+	}
+	if conf.Template == "" {
+		conf.Template, conf.ToolTemplate = t.Templates["default"], t.Templates["tool_use"]
+	}
+	if conf.Special == (Special{}) {
+		conf.Special = t.Special
+	}
+	if conf.EOS == nil {
+		conf.EOS = t.EOS
+	}
+	return New(tok, conf)
 }
 
 func openTokenizer(t weights.Text) (*token.Tokenizer, error) {
@@ -102,7 +118,7 @@ func openTokenizer(t weights.Text) (*token.Tokenizer, error) {
 // New returns the chat format described by conf. It probes the template with small
 // dialogues. Where the template does not support tools, New works around it and
 // says so in Notes.
-func New(tok *token.Tokenizer, conf Config) (*Chat, error) {
+func New(tok *Tokenizer, conf Config) (*Chat, error) {
 	if strings.TrimSpace(conf.Template) == "" {
 		return nil, errors.New("the model has no chat template: add chat_template.jinja to its folder")
 	}
@@ -158,7 +174,7 @@ func (c *Chat) Text(ids []int) string { return c.tok.Decode(ids, false) }
 func (c *Chat) Stop() []int { return slices.Clone(c.stop) }
 
 // Tokenizer returns the model's tokenizer.
-func (c *Chat) Tokenizer() *token.Tokenizer { return c.tok }
+func (c *Chat) Tokenizer() *Tokenizer { return c.tok }
 
 // Notes lists, as text for the user, New's workarounds and noteworthy properties of
 // the template.

@@ -411,9 +411,9 @@ func TestOpen(t *testing.T) {
 	}
 	special := weights.Special{BOS: "<s>", EOS: "<|im_end|>"}
 	inTools := "{{ bos_token }}T{% for t in tools %}{{ t.function.name }}{% endfor %}" + plainTemplate
-	m := &weights.Model{Path: "m", Text: weights.Text{TokenizerPath: path, Special: special, EOS: []int{3},
+	m := &weights.Model{Text: weights.Text{TokenizerPath: path, Special: special, EOS: []int{3},
 		Templates: map[string]string{"default": plainTemplate, "tool_use": inTools}}}
-	c, err := Open(m, Config{})
+	c, err := open(m.Text, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,11 +431,11 @@ func TestOpen(t *testing.T) {
 		t.Error("another tokenizer")
 	}
 	m.Text.Templates = nil
-	if _, err := Open(m, Config{}); err == nil || !strings.Contains(err.Error(), "no chat template") {
+	if _, err := open(m.Text, Config{}); err == nil || !strings.Contains(err.Error(), "no chat template") {
 		t.Errorf("no template: error %v", err)
 	}
 	m.Text.TokenizerPath = ""
-	if _, err := Open(m, Config{}); err == nil || !strings.Contains(err.Error(), "tokenizer.json") {
+	if _, err := open(m.Text, Config{}); err == nil || !strings.Contains(err.Error(), "tokenizer.json") {
 		t.Errorf("no tokenizer: error %v", err)
 	}
 }

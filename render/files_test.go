@@ -17,7 +17,11 @@ func TestFiles(t *testing.T) {
 		Templates: map[string]string{"default": plainTemplate, "tool_use": "{{ bos_token }}" + plainTemplate},
 		Special:   weights.Special{BOS: "<s>", EOS: "<|im_end|>"}, EOS: []int{3, 5},
 	}
-	files, err := Files(tok, want)
+	made, err := New(tok, Config{Template: plainTemplate, ToolTemplate: want.Templates["tool_use"], Special: want.Special, EOS: want.EOS})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := made.Files()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +44,7 @@ func TestFiles(t *testing.T) {
 	if !maps.Equal(got.Templates, want.Templates) || got.Special != want.Special || !slices.Equal(got.EOS, want.EOS) {
 		t.Errorf("text %+v\nwant %+v", got, want)
 	}
-	opened, err := Open(m, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := New(tok, Config{Template: plainTemplate, Special: want.Special, EOS: want.EOS})
+	opened, err := Open(dir, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,9 @@ type Options struct {
 	Files map[string][]byte
 }
 
+// Config is the shape of a model: its architecture and sizes.
+type Config = weights.Config
+
 // LoRA configures a trained low-rank adapter (Hu et al. 2021).
 type LoRA struct {
 	Rank    int
@@ -89,7 +92,7 @@ func Open(path string, o Options) (*Engine, error) {
 // New returns an engine with random weights: matrices are normal with standard
 // deviation o.InitStd, divided by √(2·layers) for those that end a residual
 // branch; norms are 1. The same seed gives the same weights.
-func New(cfg weights.Config, o Options) (*Engine, error) {
+func New(cfg Config, o Options) (*Engine, error) {
 	tensor, initStd := 0, o.InitStd
 	if initStd == 0 {
 		initStd = 0.02
@@ -186,7 +189,7 @@ func setAdapter(m *model.Model, cfg weights.Config, a weights.Adapter) error {
 func (e *Engine) BitExact() bool { return true }
 
 // Config returns the model's shape.
-func (e *Engine) Config() weights.Config { return e.cfg }
+func (e *Engine) Config() Config { return e.cfg }
 
 // Window returns the size of the context window in tokens.
 func (e *Engine) Window() int { return e.cfg.Context }

@@ -66,7 +66,7 @@ func (m Memory) Total() int64 {
 }
 
 // MemoryEstimate returns the memory that an engine of this shape needs.
-func MemoryEstimate(c weights.Config, o Options) Memory {
+func MemoryEstimate(c Config, o Options) Memory {
 	n := int64(c.Params())
 	trained := n
 	if o.LoRA != nil {

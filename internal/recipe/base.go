@@ -52,15 +52,15 @@ func (pl *pipeline) openModel(path string) error {
 	if err != nil {
 		return err
 	}
-	if pl.renderer, err = render.Open(m, pl.Settings.Model.renderer()); err != nil {
-		return fmt.Errorf("model %s: %w", path, err)
-	}
 	if err := m.Close(); err != nil {
+		return err
+	}
+	if pl.renderer, err = render.Open(path, pl.Settings.Model.renderer()); err != nil {
 		return err
 	}
 	o := pl.engineOptions()
 	if m.Text.Vocabulary != nil { // of a GGUF file; a checkpoint of it is a folder
-		if o.Files, err = render.Files(pl.renderer.Tokenizer(), m.Text); err != nil {
+		if o.Files, err = pl.renderer.Files(); err != nil {
 			return err
 		}
 	}
@@ -77,9 +77,11 @@ func (pl *pipeline) newModel() error {
 		return err
 	}
 	end, _ := tok.ID("<|im_end|>")
-	files, err := render.Files(tok, weights.Text{
-		Templates: map[string]string{"default": recipes.Template()}, Special: weights.Special{EOS: "<|im_end|>", PAD: "<|im_end|>"},
-	})
+	format, err := render.New(tok, render.Config{Template: recipes.Template(), Special: render.Special{EOS: "<|im_end|>", PAD: "<|im_end|>"}})
+	if err != nil {
+		return err
+	}
+	files, err := format.Files()
 	if err != nil {
 		return err
 	}

@@ -38,12 +38,7 @@ func TestRunOfGGUF(t *testing.T) {
 // greeting is a prompt as the model at path has it.
 func greeting(t *testing.T, path string) []int {
 	t.Helper()
-	m, err := weights.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	c, err := render.Open(m, render.Config{})
+	c, err := render.Open(path, render.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
