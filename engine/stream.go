@@ -16,9 +16,9 @@ type Streamer interface {
 type Watch struct {
 	// Each gets every token as soon as it is drawn, in order, on a goroutine of the
 	// engine: it must return at once. A last token may come after ctx has ended.
-	Each  func(Token)
-	Top   int   // how many of the likeliest tokens each Token names
-	Guide Guide // nil allows every token
+	Each       func(Token)
+	Top        int        // how many of the likeliest tokens each Token names
+	Constraint Constraint // nil allows every token
 }
 
 // Token is one drawn token. Log-probabilities are as Sequence has them.
@@ -37,7 +37,7 @@ type Likely struct {
 
 // Guide bounds what may be drawn in one sequence. Its methods are called by one
 // goroutine at a time.
-type Guide interface {
+type Constraint interface {
 	// Allow returns the tokens that may follow those drawn so far: bit id%64 of word
 	// id/64. Nil allows all; none allowed ends the sequence with ErrGuide. The slice
 	// is read before the next call, and not kept.
@@ -45,4 +45,4 @@ type Guide interface {
 }
 
 // ErrGuide ends a sequence whose Guide allows no token.
-var ErrGuide = errors.New("the guide allows no token")
+var ErrConstraint = errors.New("the guide allows no token")

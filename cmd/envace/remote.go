@@ -77,9 +77,9 @@ func remoteClient(ctx context.Context, o remoteOptions) (*openai.Client, error) 
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--policy: %w", err)}
 	}
-	c := &openai.Client{Base: base, Model: model, Key: os.Getenv("OPENAI_API_KEY")}
+	c := &openai.Client{BaseURL: base, Model: model, APIKey: os.Getenv("OPENAI_API_KEY")}
 	if o.Budget > 0 {
-		c.Budget = &openai.Budget{Tokens: o.Budget}
+		c.Budget = &openai.Budget{MaxTokens: o.Budget}
 	}
 	if model != "" {
 		return c, nil

@@ -97,7 +97,7 @@ func serve(ctx context.Context, o serveOptions, out io.Writer) error {
 	}
 	requests, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
-	server := h.HTTP(requests)
+	server := h.Server(requests)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	fmt.Fprintf(out, "serving at http://%s\n", listener.Addr())
@@ -145,7 +145,7 @@ func openServed(ctx context.Context, o serveOptions) (*openai.Handler, error) {
 	if queue == 0 {
 		queue = -1
 	}
-	return openai.NewHandler(openai.Server{Name: name, Chat: format, Sampler: sampler, Window: e.Window(), MaxTokens: o.MaxTokens, Key: o.Key, Slots: o.Slots, Queue: queue})
+	return openai.New(openai.Options{Name: name, Chat: format, Sampler: sampler, Window: e.Window(), MaxTokens: o.MaxTokens, Key: o.Key, Slots: o.Slots, Queue: queue})
 }
 
 // servedName is how a model is called in requests unless a name is given.

@@ -20,7 +20,7 @@ func TestStreamEqualsSample(t *testing.T) {
 		{MaxTokens: 30, Temperature: 1, Stop: []int{3, 4, 5, 6, 7, 8}, Seed: 9},
 	} {
 		want := sample(t, s, []int{1, 2, 3}, 1, p)[0]
-		for _, w := range []engine.Watch{{}, {Top: 5}, {Guide: all{}}, {Guide: all{37}, Top: 40}} {
+		for _, w := range []engine.Watch{{}, {Top: 5}, {Constraint: all{}}, {Constraint: all{37}, Top: 40}} {
 			var got engine.Sequence
 			w.Each = func(tok engine.Token) {
 				got.Tokens = append(got.Tokens, tok.ID)
@@ -80,13 +80,13 @@ func TestStreamObeysItsGuide(t *testing.T) {
 	for _, p := range []engine.Params{{}, {Temperature: 1, Seed: 4}, {Temperature: 0.5, TopK: 3, TopP: 0.7, MinP: 0.1}, {Temperature: 1e-30}} {
 		var got []int
 		free := sample(t, s, []int{1, 2, 3}, 1, engine.Params{MaxTokens: 3})
-		_, err := s.Stream(context.Background(), []int{1, 2, 3}, p, engine.Watch{Guide: stairs{10, 8}, Each: func(tok engine.Token) {
+		_, err := s.Stream(context.Background(), []int{1, 2, 3}, p, engine.Watch{Constraint: stairs{10, 8}, Each: func(tok engine.Token) {
 			if l := float64(tok.Logprob); math.IsNaN(l) || math.IsInf(l, 0) {
 				t.Errorf("log-probability %g", tok.Logprob)
 			}
 			got = append(got, tok.ID)
 		}})
-		if !errors.Is(err, engine.ErrGuide) {
+		if !errors.Is(err, engine.ErrConstraint) {
 			t.Errorf("where nothing is allowed: error %v", err)
 		}
 		for i, id := range got {

@@ -44,58 +44,58 @@ func NewVocabulary(size int, bytesOf func(id int) []byte, stop []int) *Vocabular
 }
 
 // Guide follows one text. It is an engine.Guide.
-type Guide struct {
-	v     *Vocabulary
-	m     *machine
-	read  int   // tokens of the text
-	state int32 // after them; dead once the text has left the form
+type Matcher struct {
+	vocabulary *Vocabulary
+	automaton  *automaton
+	consumed   int   // tokens of the text
+	state      int32 // after them; dead once the text has left the form
 }
 
 // Guide returns a guide through f.
-func (v *Vocabulary) Guide(f *Form) *Guide {
-	m := newMachine(f)
-	return &Guide{v: v, m: m, state: m.begin}
+func (v *Vocabulary) Matcher(f *Grammar) *Matcher {
+	m := newAutomaton(f)
+	return &Matcher{vocabulary: v, automaton: m, state: m.start}
 }
 
 // Allow returns the tokens that may follow those drawn: see engine.Guide. drawn
 // grows from call to call.
-func (g *Guide) Allow(drawn []int) []uint64 {
-	for ; g.read < len(drawn); g.read++ {
-		for _, b := range g.v.bytes[drawn[g.read]] {
+func (g *Matcher) Allow(drawn []int) []uint64 {
+	for ; g.consumed < len(drawn); g.consumed++ {
+		for _, b := range g.vocabulary.bytes[drawn[g.consumed]] {
 			if g.state != dead {
-				g.state = g.m.next(g.state, b)
+				g.state = g.automaton.next(g.state, b)
 			}
 		}
 	}
 	if g.state == dead {
 		return []uint64{0}
 	}
-	s := g.m.states[g.state]
+	s := g.automaton.states[g.state]
 	if s.mask == nil {
-		s.mask = g.mask()
+		s.mask = g.allowed()
 	}
 	return s.mask
 }
 
 // mask tries every token from the state on. What of a token fails need not be tried
 // again for those that begin in the same way.
-func (g *Guide) mask() []uint64 {
-	mask := make([]uint64, (g.v.size+63)/64)
+func (g *Matcher) allowed() []uint64 {
+	mask := make([]uint64, (g.vocabulary.size+63)/64)
 	set := func(id int) { mask[id/64] |= 1 << (id % 64) }
-	if g.m.states[g.state].ends {
-		for _, id := range g.v.stop {
+	if g.automaton.states[g.state].accepting {
+		for _, id := range g.vocabulary.stop {
 			set(id)
 		}
 	}
 	path, valid := []int32{g.state}, 0 // the states after the bytes that were tried last
-	for i, text := range g.v.text {
-		n := g.v.common[i]
+	for i, text := range g.vocabulary.text {
+		n := g.vocabulary.common[i]
 		if n > valid {
 			continue
 		}
 		path = path[:n+1]
 		for n < len(text) {
-			to := g.m.next(path[n], text[n])
+			to := g.automaton.next(path[n], text[n])
 			if to == dead {
 				break
 			}
@@ -103,7 +103,7 @@ func (g *Guide) mask() []uint64 {
 			n++
 		}
 		if valid = n; n == len(text) {
-			set(g.v.ids[i])
+			set(g.vocabulary.ids[i])
 		}
 	}
 	return mask

@@ -32,10 +32,10 @@ func pieces() (*Vocabulary, [][]byte, int) {
 }
 
 // walk draws allowed tokens until the text may end, and prefers to close what is open.
-func walk(t *testing.T, f *Form, seed uint64) string {
+func walk(t *testing.T, f *Grammar, seed uint64) string {
 	t.Helper()
 	v, tokens, stop := pieces()
-	g := v.Guide(f)
+	g := v.Matcher(f)
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	var drawn []int
 	var out []byte
@@ -73,7 +73,7 @@ func TestSchema(t *testing.T) {
 		`{"$defs":{"tree":{"type":"object","properties":{"v":{"type":"integer"},"kids":{"type":"array","items":{"$ref":"#/$defs/tree"},"maxItems":2}},"required":["v"]}},"$ref":"#/$defs/tree"}`,
 		`{"properties":{"é\"":{"type":"boolean","description":"x"},"b":{}},"required":["é\""],"title":"T"}`, `{}`, `true`, `{"allOf":[{"type":"null"}]}`, `{"type":"number"}`,
 	} {
-		f, err := Schema([]byte(schema))
+		f, err := JSONSchema([]byte(schema))
 		if err != nil {
 			t.Errorf("%s: %v", schema, err)
 			continue
@@ -106,7 +106,7 @@ func TestSchema(t *testing.T) {
 
 func TestObject(t *testing.T) {
 	for seed := range uint64(20) {
-		text := walk(t, Object(), seed)
+		text := walk(t, JSONObject(), seed)
 		var v map[string]any
 		if err := json.Unmarshal([]byte(text), &v); err != nil || v == nil {
 			t.Errorf("%q: %v", text, err)
@@ -115,15 +115,15 @@ func TestObject(t *testing.T) {
 }
 
 // allows reports whether a form lets text be written to its end.
-func allows(f *Form, text string) bool {
-	m := newMachine(f)
-	at := m.begin
+func allows(f *Grammar, text string) bool {
+	m := newAutomaton(f)
+	at := m.start
 	for i := range len(text) {
 		if at = m.next(at, text[i]); at == dead {
 			return false
 		}
 	}
-	return m.states[at].ends
+	return m.states[at].accepting
 }
 
 func TestAllows(t *testing.T) {
@@ -138,7 +138,7 @@ func TestAllows(t *testing.T) {
 		{`{"type":"string"}`, `"\u00e9\n\\"`, true}, {`{"type":"string"}`, `"\ud800"`, false}, {`{"type":"string"}`, "\"\xff\"", false}, {`{"type":"string"}`, "\"\n\"", false},
 		{`{"type":"array","minItems":2}`, "[1]", false}, {`{"type":"array","minItems":2}`, "[1,2,3]", true}, {`{"type":"array","maxItems":1}`, "[1,2]", false}, {`{"enum":["a","b"]}`, `"b"`, true}, {`{"enum":["a","b"]}`, `"c"`, false},
 	} {
-		f, err := Schema([]byte(tt.schema))
+		f, err := JSONSchema([]byte(tt.schema))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestSchemaRefuses(t *testing.T) {
 		`{"anyOf":[{"$ref":"#"},{"type":"null"}]}`: "back to itself", `{"type":"object","required":["x"]}`: `"x"`, `{"enum":[]}`: "enum", `{"anyOf":[{"type":"null"}],"properties":{}}`: "beside anyOf",
 		`{"type":"array","minItems":3,"maxItems":1}`: "more than", `{"type":"string","maxLength":1000000}`: "10000", `{"allOf":[{},{}]}`: "allOf", `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"not":{}}}}}}`: "#/properties/a/properties/b",
 	} {
-		if _, err := Schema([]byte(schema)); !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), want) {
+		if _, err := JSONSchema([]byte(schema)); !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", schema, err)
 		}
 	}
@@ -164,9 +164,9 @@ func TestSchemaRefuses(t *testing.T) {
 
 func TestCalls(t *testing.T) {
 	tools := []Tool{{"f", []byte(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)}, {"g", []byte(`{"type":"object","properties":{}}`)}}
-	hermes := CallForm{Open: "<tool_call>", Close: "</tool_call>", Arguments: "arguments"}
+	hermes := CallFormat{Open: "<tool_call>", Close: "</tool_call>", Arguments: "arguments"}
 	for _, tt := range []struct {
-		form CallForm
+		form CallFormat
 		max  int
 		text string
 		want bool
@@ -175,10 +175,10 @@ func TestCalls(t *testing.T) {
 		{hermes, 2, "<tool_call>\n" + `{"name": "g", "arguments": {}}` + "\n</tool_call>\n<tool_call>" + `{"name": "f", "arguments": {"a":2}}` + "</tool_call>", true},
 		{hermes, 1, `<tool_call>{"name": "g", "arguments": {}}</tool_call><tool_call>{"name": "g", "arguments": {}}</tool_call>`, false},
 		{hermes, 1, `<tool_call>{"name": "h", "arguments": {}}</tool_call>`, false}, {hermes, 1, `<tool_call>{"name": "f", "arguments": {}}</tool_call>`, false}, {hermes, 1, "", false},
-		{CallForm{Arguments: "parameters", Single: true}, 5, `{"name": "f", "parameters": {"a": 1}}`, true},
-		{CallForm{Open: "[TOOL_CALLS]", Arguments: "arguments", Listed: true}, 2, `[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {}}]`, true},
+		{CallFormat{Arguments: "parameters", Single: true}, 5, `{"name": "f", "parameters": {"a": 1}}`, true},
+		{CallFormat{Open: "[TOOL_CALLS]", Arguments: "arguments", Listed: true}, 2, `[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {}}]`, true},
 	} {
-		f, err := Calls(tools, tt.form, tt.max)
+		f, err := ToolCalls(tools, tt.form, tt.max)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%+v, %d calls: %q: %v", tt.form, tt.max, tt.text, got)
 		}
 	}
-	if _, err := Calls([]Tool{{"f", []byte(`{"type":"object","properties":{"a":{"type":"string","pattern":"x"}}}`)}}, hermes, 1); err == nil || !strings.Contains(err.Error(), "tool f: ") {
+	if _, err := ToolCalls([]Tool{{"f", []byte(`{"type":"object","properties":{"a":{"type":"string","pattern":"x"}}}`)}}, hermes, 1); err == nil || !strings.Contains(err.Error(), "tool f: ") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -194,11 +194,11 @@ func TestCalls(t *testing.T) {
 // A mask has exactly the tokens whose bytes the machine takes.
 func TestMask(t *testing.T) {
 	v, tokens, _ := pieces()
-	f, err := Schema([]byte(`{"type":"object","properties":{"a\"b":{"type":"string"},"n":{"type":"integer"}}}`))
+	f, err := JSONSchema([]byte(`{"type":"object","properties":{"a\"b":{"type":"string"},"n":{"type":"integer"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := v.Guide(f)
+	g := v.Matcher(f)
 	var drawn []int
 	for _, b := range []byte(`{"a\"b": "x\n中", "n": 1`) {
 		mask := g.Allow(drawn)
@@ -206,7 +206,7 @@ func TestMask(t *testing.T) {
 			at := g.state
 			for _, b := range text {
 				if at != dead {
-					at = g.m.next(at, b)
+					at = g.automaton.next(at, b)
 				}
 			}
 			if got := mask[id/64]>>(id%64)&1 == 1; got != (at != dead) {
@@ -223,13 +223,13 @@ func TestMask(t *testing.T) {
 func FuzzSchema(f *testing.F) {
 	f.Add([]byte(`{"type":"object","properties":{"a":{"$ref":"#"}}}`))
 	f.Fuzz(func(t *testing.T, schema []byte) {
-		form, err := Schema(bytes.Clone(schema))
+		form, err := JSONSchema(bytes.Clone(schema))
 		if err != nil {
 			return
 		}
-		m := newMachine(form)
+		m := newAutomaton(form)
 		for b := range 256 {
-			m.next(m.begin, byte(b))
+			m.next(m.start, byte(b))
 		}
 	})
 }

@@ -18,44 +18,44 @@ const (
 )
 
 // Object is the form of any JSON object.
-func Object() *Form {
+func JSONObject() *Grammar {
 	b := newBuilder()
-	return b.form(b.object(b.value(), -1))
+	return b.grammar(b.object(b.value(), -1))
 }
 
 // Schema is the form of values that obey a JSON Schema. Objects have the properties
 // that it lists, in its order, and no others. A keyword that cannot be enforced is
 // an error that wraps ErrSchema and names it.
-func Schema(schema []byte) (*Form, error) {
+func JSONSchema(schema []byte) (*Grammar, error) {
 	c := &compiler{builder: newBuilder(), root: schema, refs: map[string]int{}}
 	start, err := c.compile(schema, "#")
 	if err != nil {
 		return nil, err
 	}
-	return c.check(start)
+	return c.finish(start)
 }
 
 // Tool is a function that may be called.
 type Tool struct {
-	Name   string
-	Schema []byte // of its arguments, an object
+	Name       string
+	Parameters []byte // of its arguments, an object
 }
 
 // CallForm is how a model writes calls: Open and Close stand around each, or around
 // the list of all where Listed; Arguments is their key.
-type CallForm struct {
+type CallFormat struct {
 	Open, Close, Arguments string
 	Listed                 bool
 	Single                 bool // there is no way to write more than one
 }
 
 // Calls is the form of one to max calls of tools.
-func Calls(tools []Tool, f CallForm, max int) (*Form, error) {
+func ToolCalls(tools []Tool, f CallFormat, max int) (*Grammar, error) {
 	c := &compiler{builder: newBuilder()}
 	var calls []int
 	for _, t := range tools {
-		c.root, c.refs = t.Schema, map[string]int{}
-		args, err := c.compile(t.Schema, "#")
+		c.root, c.refs = t.Parameters, map[string]int{}
+		args, err := c.compile(t.Parameters, "#")
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", t.Name, err)
 		}
@@ -63,23 +63,23 @@ func Calls(tools []Tool, f CallForm, max int) (*Form, error) {
 		if err != nil {
 			return nil, err
 		}
-		calls = append(calls, c.seq(c.text(`{"name": `+string(name)+`, "`+f.Arguments+`": `), args, c.text("}")))
+		calls = append(calls, c.sequence(c.literal(`{"name": `+string(name)+`, "`+f.Arguments+`": `), args, c.literal("}")))
 	}
-	call := c.either(calls...)
+	call := c.alternation(calls...)
 	if f.Single {
 		max = 1
 	}
 	if f.Listed {
-		items := c.seq(call, c.repeat(c.seq(c.text(", "), call), 0, max-1))
-		return c.check(c.seq(c.text(f.Open+"["), items, c.text("]"+f.Close)))
+		items := c.sequence(call, c.repeat(c.sequence(c.literal(", "), call), 0, max-1))
+		return c.finish(c.sequence(c.literal(f.Open+"["), items, c.literal("]"+f.Close)))
 	}
 	if f.Open != "" {
-		call = c.seq(c.text(f.Open), c.optional(c.text("\n")), call, c.optional(c.text("\n")), c.text(f.Close))
+		call = c.sequence(c.literal(f.Open), c.optional(c.literal("\n")), call, c.optional(c.literal("\n")), c.literal(f.Close))
 	}
-	return c.check(c.seq(call, c.repeat(c.seq(c.optional(c.text("\n")), call), 0, max-1)))
+	return c.finish(c.sequence(call, c.repeat(c.sequence(c.optional(c.literal("\n")), call), 0, max-1)))
 }
 
-func (b *builder) form(start int) *Form { return &Form{b.nodes, start} }
+func (b *builder) grammar(start int) *Grammar { return &Grammar{b.nodes, start} }
 
 // compiler turns a schema into nodes.
 type compiler struct {
@@ -89,10 +89,10 @@ type compiler struct {
 }
 
 // without effect on what is valid.
-var remarks = []string{"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "format"}
+var annotations = []string{"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "format"}
 
 // words are the keywords of each type.
-var words = map[string][]string{
+var keywords = map[string][]string{
 	"object":  {"properties", "required", "additionalProperties"},
 	"array":   {"items", "minItems", "maxItems"},
 	"string":  {"minLength", "maxLength"},
@@ -102,21 +102,21 @@ var words = map[string][]string{
 	"null":    nil,
 }
 
-func refuse(path, format string, args ...any) error {
+func schemaError(path, format string, args ...any) error {
 	return fmt.Errorf("%w: at %s: %s", ErrSchema, path, fmt.Sprintf(format, args...))
 }
 
 // compile returns the node of a schema. path is where it stands, for errors.
 func (c *compiler) compile(raw []byte, path string) (int, error) {
 	if len(c.nodes) > maxNodes {
-		return 0, refuse(path, "it is too large")
+		return 0, schemaError(path, "it is too large")
 	}
 	if string(bytes.TrimSpace(raw)) == "true" {
 		return c.value(), nil
 	}
 	keys, fields, err := members(raw)
 	if err != nil {
-		return 0, refuse(path, "not a schema: %v", err)
+		return 0, schemaError(path, "not a schema: %v", err)
 	}
 	for _, word := range []string{"$ref", "const", "enum", "anyOf", "allOf"} {
 		if fields[word] != nil {
@@ -138,7 +138,7 @@ func (c *compiler) compile(raw []byte, path string) (int, error) {
 		}
 		kids = append(kids, kid)
 	}
-	return c.either(kids...), nil
+	return c.alternation(kids...), nil
 }
 
 // typesOf returns the types that a schema allows; none means any. Keywords that none
@@ -149,23 +149,23 @@ func typesOf(keys []string, fields map[string]json.RawMessage, path string) (typ
 		if json.Unmarshal(raw, &name) == nil {
 			types = []string{name}
 		} else if json.Unmarshal(raw, &types) != nil || len(types) == 0 {
-			return nil, refuse(path, "type is %s", raw)
+			return nil, schemaError(path, "type is %s", raw)
 		}
 	}
-	known := append([]string{"type"}, remarks...)
+	known := append([]string{"type"}, annotations...)
 	for _, t := range types {
-		own, ok := words[t]
+		own, ok := keywords[t]
 		if !ok {
-			return nil, refuse(path, "type %q is unknown", t)
+			return nil, schemaError(path, "type %q is unknown", t)
 		}
 		known = append(known, own...)
 	}
 	for _, key := range keys {
-		if len(types) == 0 && slices.Contains(words["object"], key) { // as many write it
+		if len(types) == 0 && slices.Contains(keywords["object"], key) { // as many write it
 			return typesOf(keys, with(fields, "type", `"object"`), path)
 		}
 		if !slices.Contains(known, key) {
-			return nil, refuse(path, "the keyword %s", key)
+			return nil, schemaError(path, "the keyword %s", key)
 		}
 	}
 	return types, nil
@@ -182,7 +182,7 @@ func with(fields map[string]json.RawMessage, key, value string) map[string]json.
 func (c *compiler) typed(t string, fields map[string]json.RawMessage, path string) (int, error) {
 	switch t {
 	case "object":
-		return c.closed(fields, path)
+		return c.closedObject(fields, path)
 	case "array":
 		return c.items(fields, path)
 	case "string":
@@ -195,14 +195,14 @@ func (c *compiler) typed(t string, fields map[string]json.RawMessage, path strin
 	case "boolean":
 		return c.boolean(), nil
 	}
-	return c.text("null"), nil
+	return c.literal("null"), nil
 }
 
 // choice compiles keywords that stand for a whole schema.
 func (c *compiler) choice(word string, keys []string, fields map[string]json.RawMessage, path string) (int, error) {
 	for _, key := range keys {
-		if key != word && key != "type" && !slices.Contains(remarks, key) {
-			return 0, refuse(path, "the keyword %s beside %s", key, word)
+		if key != word && key != "type" && !slices.Contains(annotations, key) {
+			return 0, schemaError(path, "the keyword %s beside %s", key, word)
 		}
 	}
 	raw := fields[word]
@@ -210,20 +210,20 @@ func (c *compiler) choice(word string, keys []string, fields map[string]json.Raw
 	case "$ref":
 		return c.ref(raw, path)
 	case "const":
-		return c.literal(raw, path)
+		return c.constant(raw, path)
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
-		return 0, refuse(path, "%s is not a list of at least one", word)
+		return 0, schemaError(path, "%s is not a list of at least one", word)
 	}
 	if word == "allOf" && len(list) > 1 {
-		return 0, refuse(path, "the keyword allOf with more than one schema")
+		return 0, schemaError(path, "the keyword allOf with more than one schema")
 	}
 	var kids []int
 	for i, item := range list {
 		kid, err := 0, error(nil)
 		if word == "enum" {
-			kid, err = c.literal(item, path)
+			kid, err = c.constant(item, path)
 		} else {
 			kid, err = c.compile(item, fmt.Sprintf("%s/%s/%d", path, word, i))
 		}
@@ -232,22 +232,22 @@ func (c *compiler) choice(word string, keys []string, fields map[string]json.Raw
 		}
 		kids = append(kids, kid)
 	}
-	return c.either(kids...), nil
+	return c.alternation(kids...), nil
 }
 
-func (c *compiler) literal(raw []byte, path string) (int, error) {
+func (c *compiler) constant(raw []byte, path string) (int, error) {
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
-		return 0, refuse(path, "%v", err)
+		return 0, schemaError(path, "%v", err)
 	}
-	return c.text(b.String()), nil
+	return c.literal(b.String()), nil
 }
 
 // ref compiles a reference into the same schema, once.
 func (c *compiler) ref(raw []byte, path string) (int, error) {
 	var pointer string
 	if json.Unmarshal(raw, &pointer) != nil || pointer != "#" && !strings.HasPrefix(pointer, "#/") {
-		return 0, refuse(path, "the reference %s: only those into the same schema are followed", raw)
+		return 0, schemaError(path, "the reference %s: only those into the same schema are followed", raw)
 	}
 	if id, ok := c.refs[pointer]; ok {
 		return id, nil
@@ -257,14 +257,14 @@ func (c *compiler) ref(raw []byte, path string) (int, error) {
 		_, fields, err := members(at)
 		key := strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		if err != nil || fields[key] == nil {
-			return 0, refuse(path, "the reference %s leads nowhere", pointer)
+			return 0, schemaError(path, "the reference %s leads nowhere", pointer)
 		}
 		at = fields[key]
 	}
-	id := c.add(node{kind: seq})
+	id := c.add(node{kind: sequence})
 	c.refs[pointer] = id
 	kid, err := c.compile(at, pointer)
-	c.nodes[id].kids = []int{kid}
+	c.nodes[id].children = []int{kid}
 	return id, err
 }
 
@@ -276,12 +276,12 @@ func bounds(fields map[string]json.RawMessage, low, high, path string) (min, max
 	}{{low, &min}, {high, &max}} {
 		if raw := fields[b.key]; raw != nil {
 			if json.Unmarshal(raw, b.to) != nil || *b.to < 0 || *b.to > maxCount {
-				return 0, 0, refuse(path, "%s is %s: want 0 to %d", b.key, raw, maxCount)
+				return 0, 0, schemaError(path, "%s is %s: want 0 to %d", b.key, raw, maxCount)
 			}
 		}
 	}
 	if max >= 0 && min > max {
-		return 0, 0, refuse(path, "%s is more than %s", low, high)
+		return 0, 0, schemaError(path, "%s is more than %s", low, high)
 	}
 	return min, max, nil
 }
@@ -302,24 +302,24 @@ func (c *compiler) items(fields map[string]json.RawMessage, path string) (int, e
 
 // closed is an object with the listed properties in their order; those that are not
 // required may be left out. Without any, it may have whatever keys it is allowed.
-func (c *compiler) closed(fields map[string]json.RawMessage, path string) (int, error) {
+func (c *compiler) closedObject(fields map[string]json.RawMessage, path string) (int, error) {
 	var required []string
 	if raw := fields["required"]; raw != nil && json.Unmarshal(raw, &required) != nil {
-		return 0, refuse(path, "required is not a list of names")
+		return 0, schemaError(path, "required is not a list of names")
 	}
 	names, props, err := []string(nil), map[string]json.RawMessage(nil), error(nil)
 	if raw := fields["properties"]; raw != nil {
 		if names, props, err = members(raw); err != nil {
-			return 0, refuse(path, "properties: %v", err)
+			return 0, schemaError(path, "properties: %v", err)
 		}
 	}
 	for _, name := range required {
 		if props[name] == nil {
-			return 0, refuse(path, "%q is required and not among the properties", name)
+			return 0, schemaError(path, "%q is required and not among the properties", name)
 		}
 	}
 	if len(names) == 0 {
-		return c.open(fields["additionalProperties"], path)
+		return c.openObject(fields["additionalProperties"], path)
 	}
 	pairs := make([]int, len(names))
 	for i, name := range names {
@@ -331,29 +331,29 @@ func (c *compiler) closed(fields map[string]json.RawMessage, path string) (int, 
 		if err != nil {
 			return 0, err
 		}
-		pairs[i] = c.seq(c.text(string(key)+":"), c.space, value)
+		pairs[i] = c.sequence(c.literal(string(key)+":"), c.whitespace, value)
 	}
-	return c.seq(c.text("{"), c.space, c.pairs(names, pairs, required), c.text("}")), nil
+	return c.sequence(c.literal("{"), c.whitespace, c.pairs(names, pairs, required), c.literal("}")), nil
 }
 
 // pairs chains pairs from the last to the first: tails[i] is what may follow where
 // something stands before pair i, heads[i] where nothing does.
 func (c *compiler) pairs(names []string, pairs []int, required []string) int {
-	tail := c.space
-	head := c.space
+	tail := c.whitespace
+	head := c.whitespace
 	for i := len(pairs) - 1; i >= 0; i-- {
-		first := c.seq(pairs[i], tail)
-		next := c.seq(c.space, c.text(","), c.space, pairs[i], tail)
+		first := c.sequence(pairs[i], tail)
+		next := c.sequence(c.whitespace, c.literal(","), c.whitespace, pairs[i], tail)
 		if slices.Contains(required, names[i]) {
 			head, tail = first, next
 			continue
 		}
-		head, tail = c.either(first, head), c.either(next, tail)
+		head, tail = c.alternation(first, head), c.alternation(next, tail)
 	}
 	return head
 }
 
-func (c *compiler) open(more json.RawMessage, path string) (int, error) {
+func (c *compiler) openObject(more json.RawMessage, path string) (int, error) {
 	switch string(bytes.TrimSpace(more)) {
 	case "false":
 		return c.object(c.value(), 0), nil
@@ -369,7 +369,7 @@ func (c *compiler) open(more json.RawMessage, path string) (int, error) {
 
 // check refuses a form in which a reference comes back to itself without a byte
 // between.
-func (c *compiler) check(start int) (*Form, error) {
+func (c *compiler) finish(start int) (*Grammar, error) {
 	const doing, done = 1, 2
 	seen := make([]int, len(c.nodes))
 	var visit func(id int) bool
@@ -382,11 +382,11 @@ func (c *compiler) check(start int) (*Form, error) {
 		}
 		seen[id] = doing
 		n := c.nodes[id]
-		for _, kid := range n.kids {
+		for _, kid := range n.children {
 			if !visit(kid) {
 				return false
 			}
-			if n.kind == seq && !c.empty(kid, 0) {
+			if n.kind == sequence && !c.nullable(kid, 0) {
 				break
 			}
 		}
@@ -395,25 +395,25 @@ func (c *compiler) check(start int) (*Form, error) {
 	}
 	for id := range c.nodes {
 		if !visit(id) {
-			return nil, refuse("#", "a reference leads back to itself")
+			return nil, schemaError("#", "a reference leads back to itself")
 		}
 	}
-	return c.form(start), nil
+	return c.grammar(start), nil
 }
 
 // empty reports whether a node may stand for no bytes.
-func (c *compiler) empty(id, depth int) bool {
+func (c *compiler) nullable(id, depth int) bool {
 	n := c.nodes[id]
-	isEmpty := func(kid int) bool { return c.empty(kid, depth+1) }
+	isEmpty := func(kid int) bool { return c.nullable(kid, depth+1) }
 	switch {
 	case depth > 100:
 		return false
-	case n.kind == repeat:
-		return n.min == 0 || isEmpty(n.kids[0])
-	case n.kind == seq:
-		return !slices.ContainsFunc(n.kids, func(kid int) bool { return !isEmpty(kid) })
-	case n.kind == either:
-		return slices.ContainsFunc(n.kids, isEmpty)
+	case n.kind == repetition:
+		return n.min == 0 || isEmpty(n.children[0])
+	case n.kind == sequence:
+		return !slices.ContainsFunc(n.children, func(kid int) bool { return !isEmpty(kid) })
+	case n.kind == alternation:
+		return slices.ContainsFunc(n.children, isEmpty)
 	}
 	return false
 }

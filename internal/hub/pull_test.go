@@ -200,7 +200,7 @@ func TestPullRefuses(t *testing.T) {
 		{"silent", "acme/tiny", func(s *standin.Hub, h *Hub) {
 			h.Patience = 20 * time.Millisecond
 			s.Fault = func(r *http.Request) *standin.Fault { return &standin.Fault{Silent: true} }
-		}, retry.ErrSilent, "given up"},
+		}, retry.ErrIdleTimeout, "given up"},
 		{"nobody there", "acme/tiny", func(s *standin.Hub, h *Hub) { h.Endpoint = "http://127.0.0.1:1" }, nil, "given up after 6 tries"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

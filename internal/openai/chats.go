@@ -21,29 +21,29 @@ type chatBody struct {
 }
 
 // talk is a chat request that has been understood.
-type talk struct {
+type chatRequest struct {
 	chatBody
-	msgs  []chat.Message
-	tools []chat.Function
-	draw  draw
-	n     int
-	p     engine.Params
-	top   int         // alternatives wanted; below 0, no log-probabilities at all
-	form  *guide.Form // that the answer must have; nil is any
+	msgs     []chat.Message
+	tools    []chat.Function
+	sampling sampling
+	n        int
+	params   engine.Params
+	top      int            // alternatives wanted; below 0, no log-probabilities at all
+	grammar  *guide.Grammar // that the answer must have; nil is any
 }
 
-func (h *Handler) chats(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	began := time.Now()
 	data, release, err := h.readBody(w, r)
 	defer release()
 	if err != nil {
 		return err
 	}
-	t, err := h.understand(data)
+	t, err := h.parseChat(data)
 	if err != nil {
 		return err
 	}
-	leave, err := h.enter(r, t.n)
+	leave, err := h.admit(r, t.n)
 	if err != nil {
 		return err
 	}
@@ -52,51 +52,51 @@ func (h *Handler) chats(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := &chatAnswer{h: h, t: t, g: g, began: began, id: newID("chatcmpl-"), created: began.Unix()}
+	out := &chatResponse{h: h, req: t, gen: g, began: began, id: newID("chatcmpl-"), created: began.Unix()}
 	if t.Stream {
 		return out.stream(r, w)
 	}
-	return out.whole(r, w)
+	return out.respond(r, w)
 }
 
 // understand reads a request and refuses what cannot be done.
-func (h *Handler) understand(data []byte) (t *talk, err error) {
-	t = &talk{}
-	if err := decodeStrict(data, &t.chatBody, withoutEffect, ""); err != nil {
+func (h *Handler) parseChat(data []byte) (t *chatRequest, err error) {
+	t = &chatRequest{}
+	if err := decodeStrict(data, &t.chatBody, ignoredFields, ""); err != nil {
 		return nil, err
 	}
-	if err := h.named(t.Model); err != nil {
+	if err := h.checkModel(t.Model); err != nil {
 		return nil, err
 	}
-	if t.msgs, err = readMessages(t.Messages); err != nil {
+	if t.msgs, err = parseMessages(t.Messages); err != nil {
 		return nil, err
 	}
-	if t.tools, err = functions(t.Tools); err != nil {
+	if t.tools, err = parseTools(t.Tools); err != nil {
 		return nil, err
 	}
-	t.draw = draw{maxTokens: t.MaxCompletionTokens, tokensField: "max_completion_tokens", temperature: t.Temperature, topP: t.TopP,
+	t.sampling = sampling{maxTokens: t.MaxCompletionTokens, tokensField: "max_completion_tokens", temperature: t.Temperature, topP: t.TopP,
 		seed: t.Seed, n: t.N, stop: t.Stop, Extensions: t.Extensions}
 	if t.MaxTokens != nil {
 		if t.MaxCompletionTokens != nil && *t.MaxCompletionTokens != *t.MaxTokens {
-			return nil, refuse("max_tokens", "max_tokens and max_completion_tokens are given and differ")
+			return nil, badRequest("max_tokens", "max_tokens and max_completion_tokens are given and differ")
 		}
-		t.draw.maxTokens, t.draw.tokensField = t.MaxTokens, "max_tokens"
+		t.sampling.maxTokens, t.sampling.tokensField = t.MaxTokens, "max_tokens"
 	}
-	if t.p, t.n, err = t.draw.params(h.chat.Stop()); err != nil {
+	if t.params, t.n, err = t.sampling.params(h.chat.Stop()); err != nil {
 		return nil, err
 	}
-	if err := t.choose(); err != nil {
+	if err := t.applyToolChoice(); err != nil {
 		return nil, err
 	}
-	if err := t.checkRest(); err != nil {
+	if err := t.validate(); err != nil {
 		return nil, err
 	}
-	t.form, err = h.formOf(t)
+	t.grammar, err = h.grammarFor(t)
 	return t, err
 }
 
 // choose applies tool_choice to the tools.
-func (t *talk) choose() error {
+func (t *chatRequest) applyToolChoice() error {
 	if t.ToolChoice == nil {
 		return nil
 	}
@@ -105,25 +105,25 @@ func (t *talk) choose() error {
 	case c.Mode == "none":
 		t.tools = nil
 	case len(t.tools) == 0:
-		return refuse("tool_choice", "tool_choice is given, but there are no tools")
+		return badRequest("tool_choice", "tool_choice is given, but there are no tools")
 	case c.Name != "" && !slices.ContainsFunc(t.tools, func(f chat.Function) bool { return f.Name == c.Name }):
-		return refuse("tool_choice", "tool_choice names %q, which is not among the tools", c.Name)
+		return badRequest("tool_choice", "tool_choice names %q, which is not among the tools", c.Name)
 	}
 	return nil
 }
 
-func (t *talk) checkRest() error {
+func (t *chatRequest) validate() error {
 	t.top = -1
 	logprobs := t.Logprobs != nil && *t.Logprobs
 	switch {
 	case t.StreamOptions != nil && !t.Stream:
-		return refuse("stream_options", "stream_options is given, but stream is not true")
+		return badRequest("stream_options", "stream_options is given, but stream is not true")
 	case t.TopLogprobs != nil && !logprobs:
-		return refuse("top_logprobs", "top_logprobs is given, but logprobs is not true")
+		return badRequest("top_logprobs", "top_logprobs is given, but logprobs is not true")
 	case t.TopLogprobs != nil && (*t.TopLogprobs < 0 || *t.TopLogprobs > maxTop):
-		return refuse("top_logprobs", "top_logprobs is %d: want 0 to %d", *t.TopLogprobs, maxTop)
+		return badRequest("top_logprobs", "top_logprobs is %d: want 0 to %d", *t.TopLogprobs, maxTop)
 	case t.ParallelToolCalls != nil && len(t.Tools) == 0:
-		return refuse("parallel_tool_calls", "parallel_tool_calls is given, but there are no tools")
+		return badRequest("parallel_tool_calls", "parallel_tool_calls is given, but there are no tools")
 	}
 	if logprobs {
 		t.top = 0
@@ -135,19 +135,19 @@ func (t *talk) checkRest() error {
 }
 
 // prepare renders the prompt.
-func (h *Handler) prepare(t *talk) (g generation, err error) {
+func (h *Handler) prepare(t *chatRequest) (g generation, err error) {
 	o := render.Options{}
 	if t.TemplateKwargs != nil {
 		o.Thinking = t.TemplateKwargs.EnableThinking
 	}
 	prompt, err := h.chat.Prompt(t.msgs, t.tools, o)
 	if err != nil {
-		return g, refuse("messages", "the model's chat template refuses the dialogue: %v", err)
+		return g, badRequest("messages", "the model's chat template refuses the dialogue: %v", err)
 	}
-	if t.p.MaxTokens, err = t.draw.room(len(prompt), h.o.Window, h.o.MaxTokens); err != nil {
+	if t.params.MaxTokens, err = t.sampling.tokenLimit(len(prompt), h.opts.Window, h.opts.MaxTokens); err != nil {
 		return g, err
 	}
-	g = generation{h: h, prompt: prompt, params: t.p, stops: t.Stop, top: max(t.top, 0), read: render.ReadOptions{Tools: t.tools}}
+	g = generation{h: h, prompt: prompt, params: t.params, stopTexts: t.Stop, top: max(t.top, 0), read: render.ReadOptions{Tools: t.tools}}
 	if t.ParallelToolCalls != nil && !*t.ParallelToolCalls {
 		g.read.MaxCalls = 1
 	}
@@ -155,10 +155,10 @@ func (h *Handler) prepare(t *talk) (g generation, err error) {
 }
 
 // chatAnswer writes the answer to a chat.
-type chatAnswer struct {
+type chatResponse struct {
 	h       *Handler
-	t       *talk
-	g       generation
+	req     *chatRequest
+	gen     generation
 	began   time.Time
 	id      string
 	created int64
@@ -166,7 +166,7 @@ type chatAnswer struct {
 }
 
 // count keeps the usage.
-func (a *chatAnswer) count(x news) {
+func (a *chatResponse) count(x delta) {
 	if a.usage.CompletionTokens == 0 && len(x.tokens) > 0 {
 		a.h.metrics.firstToken(time.Since(a.began))
 	}
@@ -175,26 +175,26 @@ func (a *chatAnswer) count(x news) {
 }
 
 // run samples the answers and hands out their news.
-func (a *chatAnswer) run(r *http.Request, each func(news) error) error {
-	a.usage = Usage{PromptTokens: len(a.g.prompt), TotalTokens: len(a.g.prompt)}
+func (a *chatResponse) run(r *http.Request, each func(delta) error) error {
+	a.usage = Usage{PromptTokens: len(a.gen.prompt), TotalTokens: len(a.gen.prompt)}
 	defer func() { a.h.metrics.tokens(a.usage.PromptTokens, a.usage.CompletionTokens) }()
-	return all(r.Context(), []generation{a.g}, a.t.n, func(x news) error {
+	return generateAll(r.Context(), []generation{a.gen}, a.req.n, func(x delta) error {
 		a.count(x)
 		return each(x)
 	})
 }
 
 // whole answers with one body: the sum of what a stream would have told.
-func (a *chatAnswer) whole(r *http.Request, w http.ResponseWriter) error {
-	choices := make([]ChatChoice, a.t.n)
-	texts := make([]strings.Builder, a.t.n)
+func (a *chatResponse) respond(r *http.Request, w http.ResponseWriter) error {
+	choices := make([]ChatChoice, a.req.n)
+	texts := make([]strings.Builder, a.req.n)
 	for i := range choices {
 		choices[i] = ChatChoice{Index: i, Message: Message{Role: "assistant"}}
-		if a.t.top >= 0 {
+		if a.req.top >= 0 {
 			choices[i].Logprobs = &ChatLogprobs{Content: []TokenLogprob{}}
 		}
 	}
-	err := a.run(r, func(x news) error {
+	err := a.run(r, func(x delta) error {
 		c := &choices[x.index]
 		c.Message.Reasoning += x.thinking
 		texts[x.index].WriteString(x.content)
@@ -205,7 +205,7 @@ func (a *chatAnswer) whole(r *http.Request, w http.ResponseWriter) error {
 		if l := a.logprobs(x); l != nil {
 			c.Logprobs.Content = append(c.Logprobs.Content, l.Content...)
 		}
-		c.Sampled = c.Sampled.with(a.sampled(x))
+		c.Sampled = joinSampled(c.Sampled, a.sampled(x))
 		c.FinishReason = x.finish
 		return nil
 	})
@@ -218,24 +218,24 @@ func (a *chatAnswer) whole(r *http.Request, w http.ResponseWriter) error {
 			choices[i].Message.Content = &text
 		}
 	}
-	answer := ChatResponse{ID: a.id, Object: "chat.completion", Created: a.created, Model: a.h.o.Name, Choices: choices, Usage: &a.usage}
-	if a.t.ReturnTokenIDs {
-		answer.PromptTokenIDs = a.g.prompt
+	answer := ChatResponse{ID: a.id, Object: "chat.completion", Created: a.created, Model: a.h.opts.Name, Choices: choices, Usage: &a.usage}
+	if a.req.ReturnTokenIDs {
+		answer.PromptTokenIDs = a.gen.prompt
 	}
-	return reply200(w, answer)
+	return writeJSON(w, answer)
 }
 
 // stream answers with events. The first of each answer says who speaks.
-func (a *chatAnswer) stream(r *http.Request, w http.ResponseWriter) error {
-	out := newStream(w, a.h.o.Times.Unread)
-	spoken := make([]bool, a.t.n)
-	chunk := ChatChunk{ID: a.id, Object: "chat.completion.chunk", Created: a.created, Model: a.h.o.Name}
-	err := a.run(r, func(x news) error {
+func (a *chatResponse) stream(r *http.Request, w http.ResponseWriter) error {
+	out := newEventStream(w, a.h.opts.Timeouts.Write)
+	spoken := make([]bool, a.req.n)
+	chunk := ChatChunk{ID: a.id, Object: "chat.completion.chunk", Created: a.created, Model: a.h.opts.Name}
+	err := a.run(r, func(x delta) error {
 		first := !spoken[x.index]
-		for _, c := range a.pieces(x, first) {
+		for _, c := range a.chunks(x, first) {
 			chunk.Choices, chunk.PromptTokenIDs = []ChunkChoice{c}, nil
-			if a.t.ReturnTokenIDs && !out.begun {
-				chunk.PromptTokenIDs = a.g.prompt
+			if a.req.ReturnTokenIDs && !out.started {
+				chunk.PromptTokenIDs = a.gen.prompt
 			}
 			if err := out.send(chunk); err != nil {
 				return err
@@ -247,18 +247,18 @@ func (a *chatAnswer) stream(r *http.Request, w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if a.t.StreamOptions != nil && a.t.StreamOptions.IncludeUsage {
+	if a.req.StreamOptions != nil && a.req.StreamOptions.IncludeUsage {
 		chunk.Choices, chunk.PromptTokenIDs, chunk.Usage = []ChunkChoice{}, nil, &a.usage
 		if err := out.send(chunk); err != nil {
 			return err
 		}
 	}
-	return out.line("[DONE]")
+	return out.event("[DONE]")
 }
 
 // pieces turns news into what a stream tells of them: one piece each of thinking,
 // content and calls, in this order, and one for the end.
-func (a *chatAnswer) pieces(x news, first bool) []ChunkChoice {
+func (a *chatResponse) chunks(x delta, first bool) []ChunkChoice {
 	var list []ChunkChoice
 	add := func(d Delta) { list = append(list, ChunkChoice{Index: x.index, Delta: d}) }
 	if first {
@@ -289,8 +289,8 @@ func (a *chatAnswer) pieces(x news, first bool) []ChunkChoice {
 }
 
 // sampled returns the exact tokens of news, if they are asked for.
-func (a *chatAnswer) sampled(x news) Sampled {
-	if !a.t.ReturnTokenIDs {
+func (a *chatResponse) sampled(x delta) Sampled {
+	if !a.req.ReturnTokenIDs {
 		return Sampled{}
 	}
 	return sampledOf(x.tokens)
@@ -305,19 +305,19 @@ func sampledOf(tokens []engine.Token) (s Sampled) {
 	return s
 }
 
-// with returns s and t in a row.
-func (s Sampled) with(t Sampled) Sampled {
+// joinSampled concatenates s and t.
+func joinSampled(s, t Sampled) Sampled {
 	return Sampled{append(s.TokenIDs, t.TokenIDs...), append(s.TokenLogprobs, t.TokenLogprobs...), append(s.SampleLogprobs, t.SampleLogprobs...)}
 }
 
 // logprobs returns the log-probabilities of news, if they are asked for.
-func (a *chatAnswer) logprobs(x news) *ChatLogprobs {
-	if a.t.top < 0 || len(x.tokens) == 0 {
+func (a *chatResponse) logprobs(x delta) *ChatLogprobs {
+	if a.req.top < 0 || len(x.tokens) == 0 {
 		return nil
 	}
 	tok := a.h.chat.Tokenizer()
 	l := &ChatLogprobs{Content: []TokenLogprob{}}
-	for _, t := range x.spoken() {
+	for _, t := range x.textTokens() {
 		one := TokenLogprob{Alternative: alternative(tok, t.ID, t.Logprob), Top: []Alternative{}}
 		for _, other := range t.Top {
 			one.Top = append(one.Top, alternative(tok, other.ID, other.Logprob))
@@ -328,8 +328,8 @@ func (a *chatAnswer) logprobs(x news) *ChatLogprobs {
 }
 
 // spoken are the tokens without the one that ended the answer.
-func (n news) spoken() []engine.Token {
-	if n.ended {
+func (n delta) textTokens() []engine.Token {
+	if n.stopped {
 		return n.tokens[:len(n.tokens)-1]
 	}
 	return n.tokens

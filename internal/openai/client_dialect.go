@@ -32,7 +32,7 @@ func (d dialect) learn(e *StatusError, text string) dialect {
 
 // malformed reports a status that blames the server for what only another request
 // can mend: FastAPI's complaints about a body, as some servers hand them on.
-func malformed(e *StatusError) bool {
+func isValidationError(e *StatusError) bool {
 	return strings.Contains(e.Message, "validation error") && strings.Contains(e.Message, "body")
 }
 

@@ -37,32 +37,32 @@ func (e *StatusError) Is(target error) bool {
 
 // wireError reads an error however the server puts it: OpenAI's object, the object
 // without its wrapper, a text in its place, FastAPI's detail, or plain text.
-func wireError(data []byte) Error {
+func parseError(data []byte) Error {
 	var w struct {
 		Error, Detail json.RawMessage
 		Message, Type string
 		Code          json.RawMessage
 	}
 	if json.Unmarshal(data, &w) != nil {
-		return Error{Message: short(string(data))}
+		return Error{Message: oneLine(string(data))}
 	}
 	for _, inner := range []json.RawMessage{w.Error, w.Detail} {
 		if len(inner) == 0 || string(inner) == "null" {
 			continue
 		}
-		return innerError(inner)
+		return parseErrorObject(inner)
 	}
-	e := Error{Message: short(w.Message), Type: w.Type, Code: codeText(w.Code)}
+	e := Error{Message: oneLine(w.Message), Type: w.Type, Code: codeText(w.Code)}
 	if e.Message == "" {
-		e.Message = short(string(data))
+		e.Message = oneLine(string(data))
 	}
 	return e
 }
 
-func innerError(data json.RawMessage) Error {
+func parseErrorObject(data json.RawMessage) Error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
-		return Error{Message: short(text)}
+		return Error{Message: oneLine(text)}
 	}
 	var e struct {
 		Message, Type string
@@ -70,9 +70,9 @@ func innerError(data json.RawMessage) Error {
 		Param         *string
 	}
 	if json.Unmarshal(data, &e) != nil || e.Message == "" && e.Type == "" {
-		return Error{Message: short(string(data))}
+		return Error{Message: oneLine(string(data))}
 	}
-	return Error{Message: short(e.Message), Type: e.Type, Code: codeText(e.Code), Param: e.Param}
+	return Error{Message: oneLine(e.Message), Type: e.Type, Code: codeText(e.Code), Param: e.Param}
 }
 
 func codeText(raw json.RawMessage) *string {
@@ -87,7 +87,7 @@ func codeText(raw json.RawMessage) *string {
 }
 
 // short is one line of at most 500 bytes, without characters that steer a terminal.
-func short(text string) string {
+func oneLine(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -19,8 +19,8 @@ var ErrBudget = errors.New("the budget is spent")
 // Budget bounds what requests may cost. A bound of 0 is none. Requests under way
 // when it is reached are let through, so it can be overstepped by what they cost.
 type Budget struct {
-	Requests int // tries count each
-	Tokens   int // of prompts and answers, as servers count them
+	MaxRequests int // tries count each
+	MaxTokens   int // of prompts and answers, as servers count them
 
 	mu               sync.Mutex
 	requests, tokens int
@@ -33,11 +33,11 @@ func (b *Budget) request() error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.Requests > 0 && b.requests >= b.Requests {
+	if b.MaxRequests > 0 && b.requests >= b.MaxRequests {
 		return fmt.Errorf("%w: %d requests", ErrBudget, b.requests)
 	}
-	if b.Tokens > 0 && b.tokens >= b.Tokens {
-		return fmt.Errorf("%w: %d tokens of %d", ErrBudget, b.tokens, b.Tokens)
+	if b.MaxTokens > 0 && b.tokens >= b.MaxTokens {
+		return fmt.Errorf("%w: %d tokens of %d", ErrBudget, b.tokens, b.MaxTokens)
 	}
 	b.requests++
 	return nil
@@ -60,21 +60,21 @@ func (b *Budget) Spent() (requests, tokens int) {
 }
 
 // enter waits for a free place among the requests under way.
-func (c *Client) enter(ctx context.Context) (leave func(), err error) {
-	if c.Concurrent <= 0 {
+func (c *Client) acquire(ctx context.Context) (leave func(), err error) {
+	if c.MaxConcurrent <= 0 {
 		return func() {}, nil
 	}
-	c.once.Do(func() { c.slots = make(chan struct{}, c.Concurrent) })
+	c.semaphoreOnce.Do(func() { c.semaphore = make(chan struct{}, c.MaxConcurrent) })
 	select {
-	case c.slots <- struct{}{}:
-		return func() { <-c.slots }, nil
+	case c.semaphore <- struct{}{}:
+		return func() { <-c.semaphore }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
 // logLine is a line of the log of requests.
-type logLine struct {
+type logEntry struct {
 	Time     time.Time       `json:"time"`
 	URL      string          `json:"url"`
 	Attempt  int             `json:"attempt"`
@@ -87,7 +87,7 @@ type logLine struct {
 
 // log writes a line in one write. Headers are never in it, and the key is taken
 // out wherever else it might stand.
-func (c *Client) log(line logLine, err error) {
+func (c *Client) log(line logEntry, err error) {
 	if c.Log == nil {
 		return
 	}
@@ -100,15 +100,15 @@ func (c *Client) log(line logLine, err error) {
 		return
 	}
 	data = append(bytes.TrimSpace([]byte(c.redact(string(data)))), '\n')
-	c.logging.Lock()
-	defer c.logging.Unlock()
+	c.logMu.Lock()
+	defer c.logMu.Unlock()
 	_, _ = c.Log.Write(data)
 }
 
 // redact takes the key out of text.
 func (c *Client) redact(text string) string {
-	if c.Key == "" {
+	if c.APIKey == "" {
 		return text
 	}
-	return strings.ReplaceAll(text, c.Key, "[key]")
+	return strings.ReplaceAll(text, c.APIKey, "[key]")
 }

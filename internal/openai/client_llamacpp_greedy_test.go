@@ -21,7 +21,7 @@ type heard struct {
 // as good as equal, and tokens in common have the same log-probabilities. The file
 // as it is, llama.cpp multiplies by activations rounded to 8 bits, and we by none.
 func TestLlamaCppGreedyTexts(t *testing.T) {
-	theirs := llamaCpp(t, "").Base
+	theirs := llamaCpp(t, "").BaseURL
 	path := os.Getenv("ENVACE_SMOLLM2")
 	if path == "" {
 		t.Fatal("ENVACE_SMOLLM2 is not set")

@@ -27,7 +27,7 @@ func llamaCpp(t *testing.T, model string) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Client{Base: base, Model: model, Retry: retry.Rule{Pause: 100 * time.Millisecond}}
+	return &Client{BaseURL: base, Model: model, Retry: retry.Policy{InitialInterval: 100 * time.Millisecond}}
 }
 
 func greedily(tokens int) chat.Options {

@@ -33,7 +33,7 @@ func TestSamplerEqualsTheEngineBehindIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := NewHandler(Server{Name: "m", Chat: format, Sampler: local, Window: e.Window()})
+	h, err := New(Options{Name: "m", Chat: format, Sampler: local, Window: e.Window()})
 	if err != nil {
 		t.Fatal(err)
 	}

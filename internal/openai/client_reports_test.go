@@ -45,7 +45,7 @@ func TestChunksWithoutChoices(t *testing.T) {
 		for at := range 4 {
 			chunks := slices.Insert([]string{firstChunk, callChunk, lastChunk}, at, tt.chunk)
 			c := peer(t, sends(sse, asEvents(chunks...)))
-			c.Retry.Tries = 1
+			c.Retry.MaxAttempts = 1
 			m, u, err := c.Stream(t.Context(), hi(), nil, chat.Options{}, nil)
 			if tt.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.wrong) || len(m.Calls) > 0 {
@@ -69,7 +69,7 @@ func TestChunksWithoutChoices(t *testing.T) {
 func TestStreamsThatBreakOff(t *testing.T) {
 	body := asEvents(firstChunk, callChunk, lastChunk)
 	for at := range strings.Index(body, lastChunk) + len(lastChunk) - 1 {
-		var a answer
+		var a accumulator
 		_, err := a.readStream(strings.NewReader(body[:at]), nil)
 		if m, _, _ := a.message(); err == nil {
 			t.Fatalf("cut behind %q: %+v", body[:at], m)
@@ -117,7 +117,7 @@ func TestLongAnswers(t *testing.T) {
 	for size := 1 << 10; size < maxEvent; size <<= 2 {
 		text := strings.Repeat("é", size/2)
 		body := asEvents(`{"choices":[{"delta":{"content":"`+text+`"}}]}`, lastChunk)
-		var a answer
+		var a accumulator
 		if _, err := a.readStream(strings.NewReader(body), nil); err != nil || string(a.content) != text {
 			t.Errorf("a line of %d bytes: %v", size, err)
 		}
@@ -127,17 +127,17 @@ func TestLongAnswers(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		var a answer
+		var a accumulator
 		_, inStream := a.readStream(&endless{part: part}, nil)
-		inWhole := a.readWhole(&endless{part: part})
+		inWhole := a.readBody(&endless{part: part})
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		for _, err := range []error{inStream, inWhole} {
-			if err == nil || retry.IsLater(err) || !strings.Contains(err.Error(), "more than") {
+			if err == nil || retry.IsRetryable(err) || !strings.Contains(err.Error(), "more than") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 2*maxAnswer {
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 2*maxResponse {
 			t.Errorf("%s: %d bytes are left", name, grown)
 		}
 	}
@@ -160,7 +160,7 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestGivingUpFreesTheServer(t *testing.T) {
 	p := newParrot(baseChat(t))
 	p.text, p.pace = strings.Repeat("word ", 10000), 5*time.Millisecond
-	client := Client{Base: served(t, p, func(s *Server) { s.Slots = 1 }) + "/v1", Model: "m"}
+	client := Client{BaseURL: served(t, p, func(s *Options) { s.Slots = 1 }) + "/v1", Model: "m"}
 	for range 2 {
 		for name, ask := range map[string]func(context.Context) error{
 			"whole": func(ctx context.Context) error {
@@ -197,11 +197,11 @@ func TestGivingUpFreesTheServer(t *testing.T) {
 func TestShortErrors(t *testing.T) {
 	for n := range 12 {
 		text := strings.Repeat("x", 490+n) + strings.Repeat("─😀", 20) + "\xff\x00\x1b[31m"
-		if got := short(text); !utf8.ValidString(got) || len(got) > 510 || strings.ContainsRune(got, utf8.RuneError) {
+		if got := oneLine(text); !utf8.ValidString(got) || len(got) > 510 || strings.ContainsRune(got, utf8.RuneError) {
 			t.Errorf("%d: %q", n, got)
 		}
 	}
-	if got := short("a\x1b[31mb\x00c\xff"); !utf8.ValidString(got) || strings.ContainsAny(got, "\x1b\x00") {
+	if got := oneLine("a\x1b[31mb\x00c\xff"); !utf8.ValidString(got) || strings.ContainsAny(got, "\x1b\x00") {
 		t.Errorf("%q", got)
 	}
 }
@@ -226,7 +226,7 @@ func TestNamesOfTools(t *testing.T) {
 		var calls []string
 		for _, tool := range req.Tools {
 			sent = append(sent, tool.Function.Name)
-			if tool.Type != "function" || !strictName.MatchString(tool.Function.Name) || tool.Function.Parameters[0] != '{' {
+			if tool.Type != "function" || !validToolName.MatchString(tool.Function.Name) || tool.Function.Parameters[0] != '{' {
 				t.Errorf("sent %+v", tool)
 			}
 			calls = append(calls, fmt.Sprintf(`{"id":"c%d","function":{"name":%q,"arguments":"{}"}}`, len(calls), tool.Function.Name))
@@ -266,27 +266,27 @@ func TestNothingOfAMessageIsLost(t *testing.T) {
 	}
 	strict := true
 	tools := []chat.Function{{Name: "f", Description: "d < e", Parameters: json.RawMessage(`{"type":"object","properties":{"b":{},"a":{}}}`), Strict: &strict}, {Name: "g", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}}
-	c := Client{Model: "m", Thinking: true}
+	c := Client{Model: "m", SendThinking: true}
 	data, err := chat.Marshal(c.request(msgs, tools, chat.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var body chatBody
-	if err := decodeStrict(data, &body, withoutEffect, ""); err != nil {
+	if err := decodeStrict(data, &body, ignoredFields, ""); err != nil {
 		t.Fatal(err)
 	}
-	got, err := readMessages(body.Messages)
+	got, err := parseMessages(body.Messages)
 	if err != nil || !reflect.DeepEqual(got, msgs) {
 		t.Errorf("%v\n got %+v\nwant %+v", err, got, msgs)
 	}
-	if got, err := functions(body.Tools); err != nil || !reflect.DeepEqual(got, tools) {
+	if got, err := parseTools(body.Tools); err != nil || !reflect.DeepEqual(got, tools) {
 		t.Errorf("%v\n got %+v\nwant %+v", err, got, tools)
 	}
 
 	p := newParrot(baseChat(t))
 	p.text = "<think>hm</think>Well.\n<tool_call>{\"name\": \"f\", \"arguments\": " + string(args) + `}</tool_call>`
 	url := served(t, p, nil)
-	client := Client{Base: url + "/v1", Model: "m"}
+	client := Client{BaseURL: url + "/v1", Model: "m"}
 	for name, ask := range map[string]func() (chat.Message, chat.Usage, error){
 		"whole": func() (chat.Message, chat.Usage, error) {
 			return client.Complete(t.Context(), hi(), tools, chat.Options{})

@@ -33,7 +33,7 @@ type Sampler struct{ Client *Client }
 // Sample draws n continuations of prompt.
 func (s Sampler) Sample(ctx context.Context, prompt []int, n int, p engine.Params) ([]engine.Sequence, error) {
 	if p.MaxTokens < 1 {
-		return nil, errNoLimit
+		return nil, errNoMaxTokens
 	}
 	got, err := s.complete(ctx, s.request(prompt, n, p))
 	if err != nil {
@@ -72,7 +72,7 @@ func (s Sampler) request(prompt []int, n int, p engine.Params) CompletionRequest
 	return req
 }
 
-var errNoLimit = errors.New("sample over a network: MaxTokens must be set")
+var errNoMaxTokens = errors.New("sample over a network: MaxTokens must be set")
 
 // errNoTokens is a server that only speaks text.
 var errNoTokens = errors.New("the server gives no token ids: it can complete a chat, but not sample")
@@ -97,7 +97,7 @@ func sequence(c CompletionChoice, prompt []int, p engine.Params) (engine.Sequenc
 		return s, fmt.Errorf("the server read a prompt of %d tokens, not the %d that it was sent", len(c.PromptTokenIDs), len(prompt))
 	}
 	if len(s.SampleLogprobs) != len(s.Tokens) {
-		s.SampleLogprobs = drawn(s.Logprobs, p)
+		s.SampleLogprobs = sampleLogprobs(s.Logprobs, p)
 	}
 	s.Stop = engine.StopToken
 	if deref(c.FinishReason) == "length" {
@@ -109,18 +109,18 @@ func sequence(c CompletionChoice, prompt []int, p engine.Params) (engine.Sequenc
 }
 
 // plain reports whether tokens are drawn from the weights' own distribution.
-func plain(p engine.Params) bool {
+func unmodified(p engine.Params) bool {
 	return p.Temperature == 1 && p.TopK == 0 && (p.TopP == 0 || p.TopP == 1) && p.MinP == 0
 }
 
 // drawn is what can be said of the distribution that was drawn from.
-func drawn(logprobs []float32, p engine.Params) []float32 {
+func sampleLogprobs(logprobs []float32, p engine.Params) []float32 {
 	out := slices.Clone(logprobs)
 	for i := range out {
 		switch {
 		case p.Temperature == 0:
 			out[i] = 0
-		case !plain(p):
+		case !unmodified(p):
 			out[i] = float32(math.NaN())
 		}
 	}
@@ -139,14 +139,14 @@ func (s Sampler) Logprobs(ctx context.Context, rows [][]int) ([][]float32, error
 		if err != nil {
 			return nil, err
 		}
-		if out[i], err = scores(got, row); err != nil {
+		if out[i], err = promptLogprobs(got, row); err != nil {
 			return nil, fmt.Errorf("model %s at %s: %w", s.Client.Model, s.Client.host(), err)
 		}
 	}
 	return out, nil
 }
 
-func scores(got Completion, row []int) ([]float32, error) {
+func promptLogprobs(got Completion, row []int) ([]float32, error) {
 	if len(got.Choices) != 1 || got.Choices[0].PromptTokenIDs == nil {
 		return nil, errNoTokens
 	}
@@ -166,7 +166,7 @@ func scores(got Completion, row []int) ([]float32, error) {
 
 // complete posts a request for completions.
 func (s Sampler) complete(ctx context.Context, req CompletionRequest) (got Completion, err error) {
-	err = s.Client.exchange(ctx, s.Client.Base+"/completions", req, &got, func() chat.Usage {
+	err = s.Client.postJSON(ctx, s.Client.BaseURL+"/completions", req, &got, func() chat.Usage {
 		if got.Usage == nil {
 			return chat.Usage{}
 		}
@@ -177,8 +177,8 @@ func (s Sampler) complete(ctx context.Context, req CompletionRequest) (got Compl
 
 // exchange posts a body and reads the answer into got, a pointer, which each try sets
 // anew. used tells what the answer cost.
-func (c *Client) exchange(ctx context.Context, at string, body, got any, used func() chat.Usage) error {
-	err := c.do(ctx, at, func(dialect) any { return body }, func(resp *http.Response) (bool, error) {
+func (c *Client) postJSON(ctx context.Context, at string, body, got any, used func() chat.Usage) error {
+	err := c.post(ctx, at, func(dialect) any { return body }, func(resp *http.Response) (bool, error) {
 		const most = 256 << 20
 		reflect.ValueOf(got).Elem().SetZero()
 		data, err := io.ReadAll(io.LimitReader(resp.Body, most))
@@ -186,7 +186,7 @@ func (c *Client) exchange(ctx context.Context, at string, body, got any, used fu
 			err = json.Unmarshal(data, got)
 		}
 		if err != nil {
-			return false, retry.Later(fmt.Errorf("the answer is broken: %w", err), 0)
+			return false, retry.Retryable(fmt.Errorf("the answer is broken: %w", err), 0)
 		}
 		return false, nil
 	}, func() (any, chat.Usage) {

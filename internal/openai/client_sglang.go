@@ -48,7 +48,7 @@ type generateParams struct {
 }
 
 // generated is the answer.
-type generated struct {
+type generateResponse struct {
 	Meta struct {
 		Prompt     int `json:"prompt_tokens"`
 		Completion int `json:"completion_tokens"`
@@ -80,15 +80,15 @@ func (s *scoredToken) UnmarshalJSON(data []byte) error {
 // Sample draws n continuations of prompt.
 func (s SGLang) Sample(ctx context.Context, prompt []int, n int, p engine.Params) ([]engine.Sequence, error) {
 	if p.MaxTokens < 1 {
-		return nil, errNoLimit
+		return nil, errNoMaxTokens
 	}
 	out := make([]engine.Sequence, n)
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range out {
 		q := p
-		q.Seed = seedOf(p.Seed, i)
+		q.Seed = ChoiceSeed(p.Seed, i)
 		group.Go(func() (err error) {
-			out[i], err = s.draw(ctx, prompt, q)
+			out[i], err = s.sampleOne(ctx, prompt, q)
 			return err
 		})
 	}
@@ -99,7 +99,7 @@ func (s SGLang) Sample(ctx context.Context, prompt []int, n int, p engine.Params
 }
 
 // draw draws one.
-func (s SGLang) draw(ctx context.Context, prompt []int, p engine.Params) (engine.Sequence, error) {
+func (s SGLang) sampleOne(ctx context.Context, prompt []int, p engine.Params) (engine.Sequence, error) {
 	q := generateParams{MaxNewTokens: p.MaxTokens, Temperature: p.Temperature, TopK: -1, TopP: 1, MinP: p.MinP, StopTokenIDs: p.Stop, Seed: wireSeed(p.Seed)}
 	if p.TopK > 0 {
 		q.TopK = p.TopK
@@ -115,7 +115,7 @@ func (s SGLang) draw(ctx context.Context, prompt []int, p engine.Params) (engine
 	if err != nil {
 		return seq, fmt.Errorf("SGLang at %s: %w", s.Client.host(), err)
 	}
-	if plain(p) {
+	if unmodified(p) {
 		return seq, nil
 	}
 	scores, err := s.Logprobs(ctx, [][]int{slices.Concat(prompt, seq.Tokens)})
@@ -127,11 +127,11 @@ func (s SGLang) draw(ctx context.Context, prompt []int, p engine.Params) (engine
 }
 
 // sequence reads an answer to prompt.
-func (g generated) sequence(prompt []int, p engine.Params) (s engine.Sequence, err error) {
+func (g generateResponse) sequence(prompt []int, p engine.Params) (s engine.Sequence, err error) {
 	m := g.Meta
 	switch {
 	case m.Finish.Type == "abort":
-		return s, fmt.Errorf("the server gave the answer up: %s", short(m.Finish.Message))
+		return s, fmt.Errorf("the server gave the answer up: %s", oneLine(m.Finish.Message))
 	case m.Prompt != len(prompt):
 		return s, fmt.Errorf("the server read a prompt of %d tokens, not the %d that it was sent", m.Prompt, len(prompt))
 	case len(m.Output) == 0 || len(m.Output) != m.Completion:
@@ -140,10 +140,10 @@ func (g generated) sequence(prompt []int, p engine.Params) (s engine.Sequence, e
 	for _, t := range m.Output {
 		s.Tokens = append(s.Tokens, t.id)
 	}
-	if s.Logprobs, err = known(m.Output); err != nil {
+	if s.Logprobs, err = logprobsOf(m.Output); err != nil {
 		return s, err
 	}
-	s.SampleLogprobs = drawn(s.Logprobs, p)
+	s.SampleLogprobs = sampleLogprobs(s.Logprobs, p)
 	s.Stop = engine.StopToken
 	var matched int
 	switch last := s.Tokens[len(s.Tokens)-1]; {
@@ -158,7 +158,7 @@ func (g generated) sequence(prompt []int, p engine.Params) (s engine.Sequence, e
 }
 
 // known are the log-probabilities of tokens that must have them.
-func known(tokens []scoredToken) ([]float32, error) {
+func logprobsOf(tokens []scoredToken) ([]float32, error) {
 	out := make([]float32, len(tokens))
 	for i, t := range tokens {
 		if t.logprob == nil {
@@ -182,15 +182,15 @@ func (s SGLang) Logprobs(ctx context.Context, rows [][]int) ([][]float32, error)
 		if !slices.EqualFunc(scored, row, func(t scoredToken, id int) bool { return t.id == id }) {
 			return nil, fmt.Errorf("SGLang at %s: it scored %d other tokens than the %d that it was sent", s.Client.host(), len(scored), len(row))
 		}
-		if out[i], err = known(scored[1:]); err != nil {
+		if out[i], err = logprobsOf(scored[1:]); err != nil {
 			return nil, fmt.Errorf("SGLang at %s: %w", s.Client.host(), err)
 		}
 	}
 	return out, nil
 }
 
-func (s SGLang) generate(ctx context.Context, req generateRequest) (got generated, err error) {
-	err = s.Client.exchange(ctx, strings.TrimSuffix(s.Client.Base, "/v1")+"/generate", req, &got, func() chat.Usage {
+func (s SGLang) generate(ctx context.Context, req generateRequest) (got generateResponse, err error) {
+	err = s.Client.postJSON(ctx, strings.TrimSuffix(s.Client.BaseURL, "/v1")+"/generate", req, &got, func() chat.Usage {
 		return chat.Usage{Prompt: got.Meta.Prompt, Completion: got.Meta.Completion}
 	})
 	return got, err

@@ -116,15 +116,15 @@ func TestSGLang(t *testing.T) {
 		}
 		for i := range got {
 			q := p
-			q.Seed = uint64(wireSeed(seedOf(p.Seed, i)))
+			q.Seed = uint64(wireSeed(ChoiceSeed(p.Seed, i)))
 			want, err := local.Sample(t.Context(), prompt, 1, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plain(p) { // the same, but for rounding
+			if unmodified(p) { // the same, but for rounding
 				want[0].Logprobs = want[0].SampleLogprobs
 			}
-			if !plain(p) && p.Temperature > 0 {
+			if !unmodified(p) && p.Temperature > 0 {
 				for k := range want[0].SampleLogprobs {
 					want[0].SampleLogprobs[k] = float32(math.NaN())
 				}
@@ -172,7 +172,7 @@ func TestSGLangRefuses(t *testing.T) {
 // other seed gives others, and more samples begin with those of fewer.
 func TestSamplesOfOneSeed(t *testing.T) {
 	local, format, window := baseEngine(t)
-	h, err := NewHandler(Server{Name: "m", Chat: format, Sampler: local, Window: window})
+	h, err := New(Options{Name: "m", Chat: format, Sampler: local, Window: window})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestSamplesOfOneSeed(t *testing.T) {
 	texts := map[string]bool{}
 	for range 2 { // a chat's answers have seeds of their own too
 		body := `{"model":"m","messages":[{"role":"user","content":"hi"}],"max_tokens":24,"temperature":2,"n":4,"seed":5,"return_token_ids":true}`
-		resp, err := remote.Client.HTTP.Post(remote.Client.Base+"/chat/completions", whole, strings.NewReader(body))
+		resp, err := remote.Client.HTTP.Post(remote.Client.BaseURL+"/chat/completions", whole, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ const maxEvent = 16 << 20
 // events calls on with the data of each event of a text/event-stream, until it
 // returns false or an error.
 func events(r io.Reader, on func(data []byte) (more bool, err error)) error {
-	s := bufio.NewScanner(&bounded{r, maxAnswer})
+	s := bufio.NewScanner(&limitedReader{r, maxResponse})
 	s.Buffer(make([]byte, 64<<10), maxEvent)
 	var data []byte
 	has := false
@@ -45,12 +45,12 @@ func events(r io.Reader, on func(data []byte) (more bool, err error)) error {
 		}
 	}
 	switch err := s.Err(); {
-	case errors.Is(err, errLong):
+	case errors.Is(err, errResponseTooLarge):
 		return err
 	case errors.Is(err, bufio.ErrTooLong):
 		return fmt.Errorf("an event of the stream has more than %d bytes", maxEvent)
 	case err != nil:
-		return retry.Later(fmt.Errorf("the stream was cut off: %w", err), 0)
+		return retry.Retryable(fmt.Errorf("the stream was cut off: %w", err), 0)
 	}
 	_, err := flush() // some servers end without the blank line
 	return err
@@ -58,33 +58,33 @@ func events(r io.Reader, on func(data []byte) (more bool, err error)) error {
 
 // readStream gathers the chunks of a stream and tells on of them. shown says
 // whether it did. A stream that ends before the answer does is an error.
-func (a *answer) readStream(r io.Reader, on func(content, thinking string)) (shown bool, err error) {
-	*a = answer{}
+func (a *accumulator) readStream(r io.Reader, on func(content, thinking string)) (shown bool, err error) {
+	*a = accumulator{}
 	err = events(r, func(data []byte) (bool, error) {
 		if string(bytes.TrimSpace(data)) == "[DONE]" {
 			return false, nil
 		}
-		var chunk saidBody
+		var chunk response
 		if err := json.Unmarshal(data, &chunk); err != nil {
-			return false, retry.Later(fmt.Errorf("a chunk of the stream is not of OpenAI's form: %w: %s", err, short(string(data))), 0)
+			return false, retry.Retryable(fmt.Errorf("a chunk of the stream is not of OpenAI's form: %w: %s", err, oneLine(string(data))), 0)
 		}
-		if err := chunk.problem(); err != nil {
+		if err := chunk.err(); err != nil {
 			return false, err
 		}
-		a.count(chunk.Usage)
+		a.setUsage(chunk.Usage)
 		for _, choice := range chunk.Choices {
-			shown = a.hear(choice, on) || shown
+			shown = a.addChoice(choice, on) || shown
 		}
 		return true, nil
 	})
 	if err == nil && a.finish == "" {
-		err = retry.Later(errors.New("the stream was cut off: it ended without a finish_reason"), 0)
+		err = retry.Retryable(errors.New("the stream was cut off: it ended without a finish_reason"), 0)
 	}
 	return shown, err
 }
 
 // hear takes in a choice of a chunk and tells on of it.
-func (a *answer) hear(choice saidChoice, on func(content, thinking string)) (shown bool) {
+func (a *accumulator) addChoice(choice choice, on func(content, thinking string)) (shown bool) {
 	if choice.Index != 0 {
 		return false
 	}

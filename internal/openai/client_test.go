@@ -37,7 +37,7 @@ func peer(t *testing.T, serve http.HandlerFunc) *Client {
 		s.Close()
 		goleak.VerifyNone(t, leaks)
 	})
-	return &Client{Base: s.URL + "/v1", Model: "m", HTTP: s.Client(), Retry: retry.Rule{Pause: time.Millisecond, Tries: 3}}
+	return &Client{BaseURL: s.URL + "/v1", Model: "m", HTTP: s.Client(), Retry: retry.Policy{InitialInterval: time.Millisecond, MaxAttempts: 3}}
 }
 
 // sends answers every request with one body.
@@ -301,8 +301,8 @@ func TestClientGivesUpOnSilence(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
 	})
-	c.Patience, c.Retry.Tries = 20*time.Millisecond, 2
-	if _, _, err := c.Complete(t.Context(), hi(), nil, chat.Options{}); !errors.Is(err, retry.ErrSilent) {
+	c.IdleTimeout, c.Retry.MaxAttempts = 20*time.Millisecond, 2
+	if _, _, err := c.Complete(t.Context(), hi(), nil, chat.Options{}); !errors.Is(err, retry.ErrIdleTimeout) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -320,7 +320,7 @@ func TestClientLimits(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		sends(whole, answered)(w, r)
 	})
-	c.Concurrent, c.Budget = 3, &Budget{Requests: 20}
+	c.MaxConcurrent, c.Budget = 3, &Budget{MaxRequests: 20}
 	var group sync.WaitGroup
 	var refused atomic.Int32
 	for range 25 {
@@ -336,7 +336,7 @@ func TestClientLimits(t *testing.T) {
 	if requests, tokens := c.Budget.Spent(); requests != 20 || tokens != 140 || refused.Load() != 5 || most.Load() > 3 {
 		t.Errorf("%d requests, %d tokens, %d refused, %d at once", requests, tokens, refused.Load(), most.Load())
 	}
-	c.Budget = &Budget{Tokens: 10}
+	c.Budget = &Budget{MaxTokens: 10}
 	for i, want := range []error{nil, nil, ErrBudget} {
 		if _, _, err := c.Complete(t.Context(), hi(), nil, chat.Options{}); !errors.Is(err, want) {
 			t.Errorf("request %d: %v", i, err)
@@ -355,7 +355,7 @@ func TestClientLogsWithoutKeys(t *testing.T) {
 		sends(whole, answered)(w, r)
 	})
 	var log bytes.Buffer
-	c.Key, c.Log = "sk-secret", &log
+	c.APIKey, c.Log = "sk-secret", &log
 	if _, _, err := c.Complete(t.Context(), []chat.Message{{Role: chat.User, Content: "my key is sk-secret"}}, nil, chat.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +388,7 @@ func TestClientRequest(t *testing.T) {
 		}
 		sends(whole, answered)(w, r)
 	})
-	c.Key = "k"
+	c.APIKey = "k"
 	temperature, seed := 0.0, uint64(1<<63+8)
 	msgs := []chat.Message{
 		{Role: chat.System, Content: "be <kind>"}, {Role: chat.User, Content: ""},
@@ -513,13 +513,13 @@ func FuzzReadStream(f *testing.F) {
 	f.Add(": x\r\ndata:{\"error\":\"no\"}\r\n\r\n")
 	f.Add("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":-1},{}]}}]}")
 	f.Fuzz(func(t *testing.T, text string) {
-		var a answer
+		var a accumulator
 		if _, err := a.readStream(strings.NewReader(text), nil); err == nil {
 			if m, _, _ := a.message(); m.Role != chat.Assistant {
 				t.Error("no message")
 			}
 		}
-		_ = new(answer).readWhole(strings.NewReader(text))
-		wireError([]byte(text))
+		_ = new(accumulator).readBody(strings.NewReader(text))
+		parseError([]byte(text))
 	})
 }

@@ -16,7 +16,7 @@ import (
 func (c *Client) request(msgs []chat.Message, tools []chat.Function, o chat.Options) ChatRequest {
 	req := ChatRequest{Model: c.Model, Temperature: o.Temperature, TopP: o.TopP, Stop: o.Stop}
 	for _, m := range msgs {
-		req.Messages = append(req.Messages, c.outgoing(m))
+		req.Messages = append(req.Messages, c.message(m))
 	}
 	for _, f := range tools {
 		params := f.Parameters
@@ -48,14 +48,14 @@ func wireSeed(seed uint64) int64 { return int64(seed & math.MaxInt64) }
 
 // outgoing is a message as it is sent: text is never null but beside calls, and
 // fields that a role does not have are left out.
-func (c *Client) outgoing(m chat.Message) Message {
+func (c *Client) message(m chat.Message) Message {
 	text := Content(m.Content)
 	out := Message{Role: string(m.Role), Content: &text}
 	switch m.Role {
 	case chat.Tool:
 		out.ToolCallID = m.CallID
 	case chat.Assistant:
-		if c.Thinking {
+		if c.SendThinking {
 			out.Reasoning = m.Thinking
 		}
 		for _, call := range m.Calls {
@@ -72,15 +72,15 @@ func (c *Client) outgoing(m chat.Message) Message {
 
 // said is a message, or what is new of one, as servers write it: less strict than
 // what we write ourselves.
-type said struct {
+type message struct {
 	Content    *Content   `json:"content"`
 	Reasoning  string     `json:"reasoning_content"`
 	Reasoning2 string     `json:"reasoning"` // newer vLLM and others
 	Refusal    string     `json:"refusal"`
-	ToolCalls  []saidCall `json:"tool_calls"`
+	ToolCalls  []toolCall `json:"tool_calls"`
 }
 
-type saidCall struct {
+type toolCall struct {
 	Index    *int   `json:"index"`
 	ID       string `json:"id"`
 	Function struct {
@@ -90,7 +90,7 @@ type saidCall struct {
 }
 
 // arguments are the text of the arguments, which some servers send as an object.
-func (c saidCall) arguments() string {
+func (c toolCall) arguments() string {
 	var text string
 	switch raw := c.Function.Arguments; {
 	case len(raw) == 0 || string(raw) == "null":
@@ -103,34 +103,34 @@ func (c saidCall) arguments() string {
 }
 
 // saidChoice is a choice of an answer (Message) or of a chunk (Delta).
-type saidChoice struct {
-	Index        int    `json:"index"`
-	Message      said   `json:"message"`
-	Delta        said   `json:"delta"`
-	FinishReason string `json:"finish_reason"`
+type choice struct {
+	Index        int     `json:"index"`
+	Message      message `json:"message"`
+	Delta        message `json:"delta"`
+	FinishReason string  `json:"finish_reason"`
 }
 
-type saidBody struct {
-	Choices []saidChoice    `json:"choices"`
+type response struct {
+	Choices []choice        `json:"choices"`
 	Usage   *Usage          `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 }
 
 // problem is the error that a body with status 200 brings all the same.
-func (b saidBody) problem() error {
+func (b response) err() error {
 	if len(b.Error) == 0 || string(b.Error) == "null" {
 		return nil
 	}
-	e := innerError(b.Error)
+	e := parseErrorObject(b.Error)
 	err := &StatusError{Message: e.Message, Type: e.Type, Code: deref(e.Code), Param: deref(e.Param)}
 	if e.Type == "invalid_request_error" || e.Type == "BadRequestError" {
 		return err
 	}
-	return retry.Later(err, 0)
+	return retry.Retryable(err, 0)
 }
 
 // answer is gathered from a whole answer or from the chunks of a stream.
-type answer struct {
+type accumulator struct {
 	content, thinking []byte
 	calls             []call
 	refusal           string
@@ -145,59 +145,59 @@ type call struct {
 }
 
 // maxAnswer bounds the bytes of one answer, be it whole or a stream.
-const maxAnswer = 64 << 20
+const maxResponse = 64 << 20
 
-var errLong = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+var errResponseTooLarge = fmt.Errorf("the answer has more than %d bytes", maxResponse)
 
 // bounded reads at most left bytes, and then fails with errLong.
-type bounded struct {
+type limitedReader struct {
 	io.Reader
 	left int
 }
 
 // Read reads some bytes.
-func (b *bounded) Read(p []byte) (int, error) {
+func (b *limitedReader) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if b.left -= n; b.left < 0 {
-		return 0, errLong
+		return 0, errResponseTooLarge
 	}
 	return n, err
 }
 
 // readWhole reads an answer that is not a stream.
-func (a *answer) readWhole(r io.Reader) error {
-	*a = answer{}
-	data, err := io.ReadAll(&bounded{r, maxAnswer})
-	if errors.Is(err, errLong) {
+func (a *accumulator) readBody(r io.Reader) error {
+	*a = accumulator{}
+	data, err := io.ReadAll(&limitedReader{r, maxResponse})
+	if errors.Is(err, errResponseTooLarge) {
 		return err
 	}
 	if err != nil {
-		return retry.Later(fmt.Errorf("the answer was cut off after %d bytes: %w", len(data), err), 0)
+		return retry.Retryable(fmt.Errorf("the answer was cut off after %d bytes: %w", len(data), err), 0)
 	}
-	var body saidBody
+	var body response
 	if err := json.Unmarshal(data, &body); err != nil {
-		return retry.Later(fmt.Errorf("the answer is not of OpenAI's form: %w: %s", err, short(string(data))), 0)
+		return retry.Retryable(fmt.Errorf("the answer is not of OpenAI's form: %w: %s", err, oneLine(string(data))), 0)
 	}
-	if err := body.problem(); err != nil {
+	if err := body.err(); err != nil {
 		return err
 	}
 	if len(body.Choices) == 0 {
-		return retry.Later(fmt.Errorf("the answer has no choices: %s", short(string(data))), 0)
+		return retry.Retryable(fmt.Errorf("the answer has no choices: %s", oneLine(string(data))), 0)
 	}
-	a.count(body.Usage)
+	a.setUsage(body.Usage)
 	a.add(body.Choices[0].Message)
 	a.finish = body.Choices[0].FinishReason
 	return nil
 }
 
-func (a *answer) count(u *Usage) {
+func (a *accumulator) setUsage(u *Usage) {
 	if u != nil {
 		a.usage = chat.Usage{Prompt: u.PromptTokens, Completion: u.CompletionTokens}
 	}
 }
 
 // add takes in what is new.
-func (a *answer) add(s said) {
+func (a *accumulator) add(s message) {
 	if s.Content != nil {
 		a.content = append(a.content, *s.Content...)
 	}
@@ -220,7 +220,7 @@ func (a *answer) add(s said) {
 
 // call finds the call that a piece goes on with. Some servers leave the index out
 // or give every call the same: a new id under an old index is a new call.
-func (a *answer) call(piece saidCall) *call {
+func (a *accumulator) call(piece toolCall) *call {
 	index := len(a.calls)
 	if piece.Index != nil {
 		index = *piece.Index
@@ -239,7 +239,7 @@ func (a *answer) call(piece saidCall) *call {
 
 // message is the answer as a message. Arguments stay byte for byte as they were
 // written, whether or not they are JSON: who makes the call checks them.
-func (a *answer) message() (chat.Message, chat.Usage, error) {
+func (a *accumulator) message() (chat.Message, chat.Usage, error) {
 	m := chat.Message{Role: chat.Assistant, Content: chat.Sanitize(string(a.content)), Thinking: chat.Sanitize(string(a.thinking))}
 	if m.Content == "" && a.refusal != "" {
 		m.Content = chat.Sanitize(a.refusal)
@@ -258,7 +258,7 @@ func (a *answer) message() (chat.Message, chat.Usage, error) {
 }
 
 // logged is what the log keeps.
-func (a *answer) logged() any {
+func (a *accumulator) logValue() any {
 	m, usage, err := a.message()
 	if err != nil && !errors.Is(err, chat.ErrCut) {
 		return nil

@@ -19,7 +19,7 @@ const maxDepth = 100 // of brackets in a body
 // readBody reads a body of JSON. The caller must call release once the request is
 // over, whatever came of it.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (data []byte, release func(), err error) {
-	l := &load{all: &h.held, most: bodies * h.o.MaxBody, body: http.MaxBytesReader(w, r.Body, h.o.MaxBody)}
+	l := &bodyReader{total: &h.bodyBytes, limit: maxBodies * h.opts.MaxBody, body: http.MaxBytesReader(w, r.Body, h.opts.MaxBody)}
 	data, err = io.ReadAll(l)
 	return data, l.release, checkBody(data, err)
 }
@@ -28,17 +28,17 @@ func checkBody(data []byte, err error) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return newFault(http.StatusRequestEntityTooLarge, "invalid_request_error", "", "", fmt.Sprintf("the body has more than %d bytes", large.Limit))
-	case errors.Is(err, errFull):
-		return newFault(http.StatusTooManyRequests, "rate_limit_error", "", codeBusy, err.Error()+": try again in a moment")
+		return newAPIError(http.StatusRequestEntityTooLarge, "invalid_request_error", "", "", fmt.Sprintf("the body has more than %d bytes", large.Limit))
+	case errors.Is(err, errBodyMemory):
+		return newAPIError(http.StatusTooManyRequests, "rate_limit_error", "", codeBusy, err.Error()+": try again in a moment")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return newFault(http.StatusRequestTimeout, "invalid_request_error", "", "", "the body did not come in time")
+		return newAPIError(http.StatusRequestTimeout, "invalid_request_error", "", "", "the body did not come in time")
 	case err != nil:
-		return refuse("", "the body could not be read: %v", err)
+		return badRequest("", "the body could not be read: %v", err)
 	case !utf8.Valid(data):
-		return refuse("", "the body is not UTF-8")
+		return badRequest("", "the body is not UTF-8")
 	case tooDeep(data):
-		return refuse("", "the body is nested deeper than %d levels", maxDepth)
+		return badRequest("", "the body is nested deeper than %d levels", maxDepth)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func tooDeep(data []byte) bool {
 // withoutEffect are fields that are taken with these values only, because with
 // them they change nothing; with none, whatever their value, because they say
 // whose request it is and not what is asked for.
-var withoutEffect = map[string][]string{
+var ignoredFields = map[string][]string{
 	"frequency_penalty": {"0", "0.0"},
 	"presence_penalty":  {"0", "0.0"},
 	"logit_bias":        {"{}"},
@@ -83,7 +83,7 @@ var withoutEffect = map[string][]string{
 
 // messageWithoutEffect is the same for a message: what clients send back of an
 // answer of ours that they have read into types of their own.
-var messageWithoutEffect = map[string][]string{"annotations": {"[]"}, "tool_calls": {"[]"}}
+var ignoredMessageFields = map[string][]string{"annotations": {"[]"}, "tool_calls": {"[]"}}
 
 // decodeStrict reads data into v, a pointer to a struct. What v does not have is
 // refused by name, unless neutral allows it; null is as good as absent.
@@ -100,9 +100,9 @@ func decodeStrict(data []byte, v any, neutral map[string][]string, path string) 
 			delete(fields, name)
 		case slices.Contains(known, name):
 		case free:
-			return refuse(path+name, "%s%s is not supported, other than %s", path, name, strings.Join(allowed, " or "))
+			return badRequest(path+name, "%s%s is not supported, other than %s", path, name, strings.Join(allowed, " or "))
 		default:
-			return refuse(path+name, "%s%s is not supported", path, name)
+			return badRequest(path+name, "%s%s is not supported", path, name)
 		}
 	}
 	clean, err := json.Marshal(fields)
@@ -148,9 +148,9 @@ func badJSON(data []byte, err error, path string) error {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		return refuse("", "%s is not JSON: %v, at byte %d", what, err, syntax.Offset)
+		return badRequest("", "%s is not JSON: %v, at byte %d", what, err, syntax.Offset)
 	default:
-		return refuse("", "%s is not a JSON object: %.60q", what, data)
+		return badRequest("", "%s is not a JSON object: %.60q", what, data)
 	}
 }
 
@@ -162,11 +162,11 @@ func badValue(err error, path string) error {
 	switch {
 	case errors.As(err, &wrong):
 		field := path + strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "ChatRequest."), "Extensions.") // embedded
-		return refuse(field, "%s is a %s: want %s", field, wrong.Value, kindName(wrong.Type))
+		return badRequest(field, "%s is a %s: want %s", field, wrong.Value, kindName(wrong.Type))
 	case unknown:
-		return refuse(path+strings.Trim(name, `"`), "%s%s is not supported", path, strings.Trim(name, `"`))
+		return badRequest(path+strings.Trim(name, `"`), "%s%s is not supported", path, strings.Trim(name, `"`))
 	}
-	return refuse("", "%s", strings.TrimPrefix(text, "json: "))
+	return badRequest("", "%s", strings.TrimPrefix(text, "json: "))
 }
 
 func kindName(t reflect.Type) string {

@@ -12,35 +12,35 @@ import (
 
 // readMessages reads the messages of a request, and checks that they make a
 // dialogue: each result of a tool answers a call that precedes it.
-func readMessages(list []json.RawMessage) ([]chat.Message, error) {
+func parseMessages(list []json.RawMessage) ([]chat.Message, error) {
 	if len(list) == 0 {
-		return nil, refuse("messages", "messages is empty: give at least one")
+		return nil, badRequest("messages", "messages is empty: give at least one")
 	}
 	var msgs []chat.Message
 	var open []chat.Call // calls that no result has answered
 	for i, raw := range list {
 		var w Message
 		path := fmt.Sprintf("messages[%d].", i)
-		if err := decodeStrict(raw, &w, messageWithoutEffect, path); err != nil {
+		if err := decodeStrict(raw, &w, ignoredMessageFields, path); err != nil {
 			return nil, err
 		}
 		if err := checkParts(raw, path); err != nil {
 			return nil, err
 		}
-		m, err := w.message(path)
+		m, err := parseMessage(w, path)
 		if err != nil {
 			return nil, err
 		}
 		if m.Role != chat.Tool && len(open) > 0 {
-			return nil, refuse("messages", "messages[%d] follows calls that no message of the role tool answers (tool_call_id %q)", i, open[0].ID)
+			return nil, badRequest("messages", "messages[%d] follows calls that no message of the role tool answers (tool_call_id %q)", i, open[0].ID)
 		}
 		if m.Role == chat.Tool {
 			at := slices.IndexFunc(open, func(c chat.Call) bool { return c.ID == m.CallID })
 			if at < 0 {
-				return nil, refuse(path+"tool_call_id", "messages[%d] answers the call %q, which the assistant's message before it does not make or which has been answered", i, m.CallID)
+				return nil, badRequest(path+"tool_call_id", "messages[%d] answers the call %q, which the assistant's message before it does not make or which has been answered", i, m.CallID)
 			}
 			if m.Name != "" && m.Name != open[at].Name {
-				return nil, refuse(path+"name", "messages[%d] has the name %q, and answers a call of %q", i, m.Name, open[at].Name)
+				return nil, badRequest(path+"name", "messages[%d] has the name %q, and answers a call of %q", i, m.Name, open[at].Name)
 			}
 			m.Name = open[at].Name
 			open = slices.Delete(open, at, at+1)
@@ -51,7 +51,7 @@ func readMessages(list []json.RawMessage) ([]chat.Message, error) {
 		msgs = append(msgs, m)
 	}
 	if len(open) > 0 {
-		return nil, refuse("messages", "the last message makes calls that nothing answers (tool_call_id %q)", open[0].ID)
+		return nil, badRequest("messages", "the last message makes calls that nothing answers (tool_call_id %q)", open[0].ID)
 	}
 	return msgs, nil
 }
@@ -76,56 +76,56 @@ func checkParts(message json.RawMessage, path string) error {
 	return nil
 }
 
-// message turns w into our form.
-func (w Message) message(path string) (chat.Message, error) {
+// parseMessage checks one message and converts it.
+func parseMessage(w Message, path string) (chat.Message, error) {
 	m := chat.Message{Role: chat.Role(w.Role), Content: chat.Sanitize(w.Text()), Name: chat.Sanitize(w.Name)}
 	switch w.Role {
 	case "developer":
 		m.Role = chat.System
 	case "system", "user", "assistant", "tool":
 	default:
-		return m, refuse(path+"role", "%srole is %q: want system, developer, user, assistant or tool", path, w.Role)
+		return m, badRequest(path+"role", "%srole is %q: want system, developer, user, assistant or tool", path, w.Role)
 	}
 	switch {
 	case w.Role != "assistant" && (len(w.ToolCalls) > 0 || w.Reasoning != "" || w.Refusal != nil):
-		return m, refuse(path+"role", "%srole is %s: only an assistant's message has tool_calls, reasoning_content or refusal", path, w.Role)
+		return m, badRequest(path+"role", "%srole is %s: only an assistant's message has tool_calls, reasoning_content or refusal", path, w.Role)
 	case w.Role == "tool" && w.ToolCallID == "":
-		return m, refuse(path+"tool_call_id", "%stool_call_id is missing: a message of the role tool says which call it answers", path)
+		return m, badRequest(path+"tool_call_id", "%stool_call_id is missing: a message of the role tool says which call it answers", path)
 	case w.Role != "tool" && w.ToolCallID != "":
-		return m, refuse(path+"tool_call_id", "%stool_call_id belongs to messages of the role tool", path)
+		return m, badRequest(path+"tool_call_id", "%stool_call_id belongs to messages of the role tool", path)
 	case w.Role != "tool" && w.Role != "assistant" && w.Content == nil:
-		return m, refuse(path+"content", "%scontent is missing", path)
+		return m, badRequest(path+"content", "%scontent is missing", path)
 	}
 	if w.Refusal != nil && m.Content == "" {
 		m.Content = chat.Sanitize(*w.Refusal)
 	}
 	m.CallID, m.Thinking = w.ToolCallID, chat.Sanitize(w.Reasoning)
 	for i, c := range w.ToolCalls {
-		call, err := c.call(fmt.Sprintf("%stool_calls[%d].", path, i))
+		call, err := parseToolCall(c, fmt.Sprintf("%stool_calls[%d].", path, i))
 		if err != nil {
 			return m, err
 		}
 		if slices.ContainsFunc(m.Calls, func(other chat.Call) bool { return other.ID == call.ID }) {
-			return m, refuse(path+"tool_calls", "%stool_calls[%d].id %q occurs twice", path, i, call.ID)
+			return m, badRequest(path+"tool_calls", "%stool_calls[%d].id %q occurs twice", path, i, call.ID)
 		}
 		m.Calls = append(m.Calls, call)
 	}
 	return m, nil
 }
 
-func (c ToolCall) call(path string) (chat.Call, error) {
+func parseToolCall(c ToolCall, path string) (chat.Call, error) {
 	args := strings.TrimSpace(chat.Sanitize(c.Function.Arguments))
 	switch {
 	case c.Type != "function" && c.Type != "":
-		return chat.Call{}, refuse(path+"type", "%stype is %q: only function is supported", path, c.Type)
+		return chat.Call{}, badRequest(path+"type", "%stype is %q: only function is supported", path, c.Type)
 	case c.ID == "":
-		return chat.Call{}, refuse(path+"id", "%sid is missing", path)
+		return chat.Call{}, badRequest(path+"id", "%sid is missing", path)
 	case c.Function.Name == "":
-		return chat.Call{}, refuse(path+"function.name", "%sfunction.name is missing", path)
+		return chat.Call{}, badRequest(path+"function.name", "%sfunction.name is missing", path)
 	case args == "":
 		args = "{}"
 	case args[0] != '{' || !json.Valid([]byte(args)):
-		return chat.Call{}, refuse(path+"function.arguments", "%sfunction.arguments is not the text of a JSON object: %.60q", path, args)
+		return chat.Call{}, badRequest(path+"function.arguments", "%sfunction.arguments is not the text of a JSON object: %.60q", path, args)
 	}
 	return chat.Call{ID: c.ID, Name: chat.Sanitize(c.Function.Name), Arguments: json.RawMessage(args)}, nil
 }
@@ -133,7 +133,7 @@ func (c ToolCall) call(path string) (chat.Call, error) {
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // functions turns the tools of a request into ours.
-func functions(tools []Tool) ([]chat.Function, error) {
+func parseTools(tools []Tool) ([]chat.Function, error) {
 	var out []chat.Function
 	for i, t := range tools {
 		path := fmt.Sprintf("tools[%d].", i)
@@ -141,15 +141,15 @@ func functions(tools []Tool) ([]chat.Function, error) {
 		params := strings.TrimSpace(chat.Sanitize(string(f.Parameters)))
 		switch {
 		case t.Type != "function":
-			return nil, refuse(path+"type", "%stype is %q: only function is supported", path, t.Type)
+			return nil, badRequest(path+"type", "%stype is %q: only function is supported", path, t.Type)
 		case !toolName.MatchString(f.Name):
-			return nil, refuse(path+"function.name", "%sfunction.name is %q: want 1 to 64 of the characters A-Z a-z 0-9 _ . -", path, f.Name)
+			return nil, badRequest(path+"function.name", "%sfunction.name is %q: want 1 to 64 of the characters A-Z a-z 0-9 _ . -", path, f.Name)
 		case slices.ContainsFunc(out, func(g chat.Function) bool { return g.Name == f.Name }):
-			return nil, refuse(path+"function.name", "%sfunction.name %q occurs twice", path, f.Name)
+			return nil, badRequest(path+"function.name", "%sfunction.name %q occurs twice", path, f.Name)
 		case params == "" || params == "null":
 			params = `{"type":"object","properties":{}}`
 		case params[0] != '{':
-			return nil, refuse(path+"function.parameters", "%sfunction.parameters is not a JSON Schema: want an object", path)
+			return nil, badRequest(path+"function.parameters", "%sfunction.parameters is not a JSON Schema: want an object", path)
 		}
 		out = append(out, chat.Function{Name: f.Name, Description: chat.Sanitize(f.Description), Parameters: json.RawMessage(params), Strict: f.Strict})
 	}

@@ -10,21 +10,21 @@ import (
 )
 
 // fault is an answer other than 200, as an error.
-type fault struct {
+type apiError struct {
 	status int
 	body   Error
 }
 
 // Error returns the message.
-func (f *fault) Error() string { return f.body.Message }
+func (f *apiError) Error() string { return f.body.Message }
 
 // refuse is a request at fault in the field param, which may be "".
-func refuse(param, format string, args ...any) error {
-	return newFault(http.StatusBadRequest, "invalid_request_error", param, "", fmt.Sprintf(format, args...))
+func badRequest(param, format string, args ...any) error {
+	return newAPIError(http.StatusBadRequest, "invalid_request_error", param, "", fmt.Sprintf(format, args...))
 }
 
-func newFault(status int, kind, param, code, message string) error {
-	f := &fault{status, Error{Message: message, Type: kind}}
+func newAPIError(status int, kind, param, code, message string) error {
+	f := &apiError{status, Error{Message: message, Type: kind}}
 	if param != "" {
 		f.body.Param = &param
 	}
@@ -43,17 +43,17 @@ const (
 )
 
 // asFault says in OpenAI's words what went wrong.
-func asFault(err error) *fault {
-	var f *fault
+func asAPIError(err error) *apiError {
+	var f *apiError
 	switch {
 	case errors.As(err, &f):
 		return f
 	case errors.Is(err, engine.ErrWindow):
-		err = newFault(http.StatusBadRequest, "invalid_request_error", "", codeWindow, err.Error())
+		err = newAPIError(http.StatusBadRequest, "invalid_request_error", "", codeWindow, err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		err = newFault(http.StatusServiceUnavailable, "server_error", "", "", "the answer was given up: the server is stopping, or the client has gone")
+		err = newAPIError(http.StatusServiceUnavailable, "server_error", "", "", "the answer was given up: the server is stopping, or the client has gone")
 	default:
-		err = newFault(http.StatusInternalServerError, "server_error", "", "", err.Error())
+		err = newAPIError(http.StatusInternalServerError, "server_error", "", "", err.Error())
 	}
 	errors.As(err, &f)
 	return f

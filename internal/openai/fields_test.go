@@ -80,8 +80,8 @@ type witness struct {
 
 func (w *witness) Stream(ctx context.Context, prompt []int, p engine.Params, watch engine.Watch) (engine.StopReason, error) {
 	asked := fmt.Sprintf("%s %+v", w.chat.Text(prompt), p)
-	if watch.Guide != nil {
-		asked += fmt.Sprint(watch.Guide.Allow(nil))
+	if watch.Constraint != nil {
+		asked += fmt.Sprint(watch.Constraint.Allow(nil))
 	}
 	w.mu.Lock()
 	w.asked = append(w.asked, asked)
@@ -162,7 +162,7 @@ func TestEveryFieldCounts(t *testing.T) {
 	}
 	w := &witness{parrot: newParrot(c)}
 	w.text = aCall + aCall + " a"
-	url := served(t, w.parrot, func(s *Server) { s.Sampler = w; s.Window = 1 << 12 })
+	url := served(t, w.parrot, func(s *Options) { s.Sampler = w; s.Window = 1 << 12 })
 	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "serve.md"))
 	if err != nil {
 		t.Fatal(err)

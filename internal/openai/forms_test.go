@@ -26,7 +26,7 @@ func serveReal(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := NewHandler(Server{Name: "m", Chat: c, Sampler: s, Window: e.Window()})
+	h, err := New(Options{Name: "m", Chat: c, Sampler: s, Window: e.Window()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // Server is what a Handler serves, and within which bounds.
-type Server struct {
+type Options struct {
 	Name      string // the model's, as clients name it
 	Chat      *render.Chat
 	Sampler   engine.Sampler // must be an engine.Streamer too
@@ -34,27 +34,27 @@ type Server struct {
 	Slots     int            // answers under way at once; 0 means 32
 	Queue     int            // requests that may wait beside them; 0 means 256, below 0 none
 	MaxBody   int64          // bytes of a request; 0 means 8 MiB
-	Conns     int            // connections at once; 0 means 1024 beside slots and queue
-	Times     Times          // how long a client may keep the server waiting
+	MaxConns  int            // connections at once; 0 means 1024 beside slots and queue
+	Timeouts  Timeouts       // how long a client may keep the server waiting
 }
 
 // Handler serves a model by OpenAI's protocol, and a page to chat with it.
 type Handler struct {
-	o        Server
-	chat     *render.Chat
-	sampler  engine.Streamer
-	mux      *http.ServeMux
-	gate     *gate
-	crowd    crowd
-	held     atomic.Int64 // bytes of bodies
-	metrics  metrics
-	created  time.Time
-	draining atomic.Bool
-	tokens   func() *guide.Vocabulary // made when first needed
+	opts       Options
+	chat       *render.Chat
+	sampler    engine.Streamer
+	mux        *http.ServeMux
+	admission  *admission
+	conns      connLimiter
+	bodyBytes  atomic.Int64 // bytes of bodies
+	metrics    metrics
+	created    time.Time
+	draining   atomic.Bool
+	vocabulary func() *guide.Vocabulary // made when first needed
 }
 
 // NewHandler returns a handler for s.
-func NewHandler(s Server) (*Handler, error) {
+func New(s Options) (*Handler, error) {
 	streamer, ok := s.Sampler.(engine.Streamer)
 	if !ok {
 		return nil, fmt.Errorf("serve %s: its engine cannot tell tokens one by one", s.Name)
@@ -68,13 +68,13 @@ func NewHandler(s Server) (*Handler, error) {
 	if s.MaxBody == 0 {
 		s.MaxBody = 8 << 20
 	}
-	if s.Conns == 0 {
-		s.Conns = 1024 + s.Slots + max(s.Queue, 0)
+	if s.MaxConns == 0 {
+		s.MaxConns = 1024 + s.Slots + max(s.Queue, 0)
 	}
-	s.Times = s.Times.whole()
-	h := &Handler{o: s, chat: s.Chat, sampler: streamer, mux: http.NewServeMux(), gate: newGate(s.Slots, max(s.Queue, 0)), created: time.Now()}
-	h.crowd = crowd{max: s.Conns, conns: map[net.Conn]*guest{}}
-	h.tokens = sync.OnceValue(h.vocabulary)
+	s.Timeouts = s.Timeouts.withDefaults()
+	h := &Handler{opts: s, chat: s.Chat, sampler: streamer, mux: http.NewServeMux(), admission: newAdmission(s.Slots, max(s.Queue, 0)), created: time.Now()}
+	h.conns = connLimiter{max: s.MaxConns, conns: map[net.Conn]*trackedConn{}}
+	h.vocabulary = sync.OnceValue(h.newVocabulary)
 	h.routes()
 	return h, nil
 }
@@ -82,21 +82,21 @@ func NewHandler(s Server) (*Handler, error) {
 func (h *Handler) routes() {
 	h.page()
 	h.handle("GET /health", h.health)
-	h.handle("GET /metrics", h.report)
+	h.handle("GET /metrics", h.serveMetrics)
 	h.handle("GET /v1/models", h.models)
 	h.handle("GET /v1/models/{id...}", h.model)
-	h.handle("POST /v1/chat/completions", h.chats)
+	h.handle("POST /v1/chat/completions", h.chatCompletions)
 	h.handle("POST /v1/completions", h.completions)
 	h.handle("POST /v1/embeddings", func(http.ResponseWriter, *http.Request) error {
-		return refuse("", "embeddings are not supported: this server writes text")
+		return badRequest("", "embeddings are not supported: this server writes text")
 	})
 	for _, path := range []string{"/health", "/metrics", "/v1/models", "/v1/chat/completions", "/v1/completions", "/v1/embeddings"} {
 		h.handle(path, func(_ http.ResponseWriter, r *http.Request) error {
-			return newFault(http.StatusMethodNotAllowed, "invalid_request_error", "", "", fmt.Sprintf("%s does not take %s", r.URL.Path, r.Method))
+			return newAPIError(http.StatusMethodNotAllowed, "invalid_request_error", "", "", fmt.Sprintf("%s does not take %s", r.URL.Path, r.Method))
 		})
 	}
 	h.handle("/", func(_ http.ResponseWriter, r *http.Request) error {
-		return newFault(http.StatusNotFound, "invalid_request_error", "", "", fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path))
+		return newAPIError(http.StatusNotFound, "invalid_request_error", "", "", fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path))
 	})
 }
 
@@ -107,21 +107,21 @@ func (h *Handler) handle(pattern string, serve func(http.ResponseWriter, *http.R
 		path = "other"
 	}
 	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		over := h.metrics.begin(path)
-		out := &writer{ResponseWriter: w, unread: h.o.Times.Unread}
+		over := h.metrics.startRequest(path)
+		out := &responseWriter{ResponseWriter: w, timeout: h.opts.Timeouts.Write}
 		defer func() { over(out.status) }()
 		defer func() {
 			if x := recover(); x != nil {
 				slog.Error("panic in a request", "path", path, "panic", x, "stack", string(debug.Stack()))
-				out.fail(newFault(http.StatusInternalServerError, "server_error", "", "", "the server has a fault: see its log"))
+				out.writeError(newAPIError(http.StatusInternalServerError, "server_error", "", "", "the server has a fault: see its log"))
 			}
 		}()
-		err := h.check(r, path)
+		err := h.authorize(r, path)
 		if err == nil {
 			err = serve(out, r)
 		}
 		if err != nil {
-			out.fail(err)
+			out.writeError(err)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func (h *Handler) handle(pattern string, serve func(http.ResponseWriter, *http.R
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	h.hurry(w, r)
+	h.setDeadlines(w, r)
 	h.mux.ServeHTTP(w, r)
 }
 
@@ -137,35 +137,35 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // has begun to send a request is not waited for.
 func (h *Handler) Drain() {
 	h.draining.Store(true)
-	h.crowd.hush()
+	h.conns.expireIdle()
 }
 
 // check admits a request: pages of other sites are kept out (a browser names the
 // site, or was led here by a name of its own), and with a key, whoever lacks it.
-func (h *Handler) check(r *http.Request, path string) error {
+func (h *Handler) authorize(r *http.Request, path string) error {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
-			return newFault(http.StatusForbidden, "invalid_request_error", "", "", "requests from pages of other sites are refused")
+			return newAPIError(http.StatusForbidden, "invalid_request_error", "", "", "requests from pages of other sites are refused")
 		}
 	}
-	if h.o.Key == "" && !local(r.Host) {
-		return newFault(http.StatusForbidden, "invalid_request_error", "", "", fmt.Sprintf("the host is called %.100q: without a key only localhost is served", r.Host))
+	if h.opts.Key == "" && !isLocalhost(r.Host) {
+		return newAPIError(http.StatusForbidden, "invalid_request_error", "", "", fmt.Sprintf("the host is called %.100q: without a key only localhost is served", r.Host))
 	}
 	if h.draining.Load() && r.Method == http.MethodPost {
-		return errDraining()
+		return errShuttingDown()
 	}
-	if path == "/health" || h.o.Key == "" {
+	if path == "/health" || h.opts.Key == "" {
 		return nil
 	}
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(h.o.Key)) != 1 {
-		return newFault(http.StatusUnauthorized, "authentication_error", "", codeKey, "the key is missing or wrong: send it as Authorization: Bearer KEY")
+	if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(h.opts.Key)) != 1 {
+		return newAPIError(http.StatusUnauthorized, "authentication_error", "", codeKey, "the key is missing or wrong: send it as Authorization: Bearer KEY")
 	}
 	return nil
 }
 
 // local reports whether a Host header names this machine to itself.
-func local(host string) bool {
+func isLocalhost(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
@@ -176,117 +176,117 @@ func local(host string) bool {
 
 func (h *Handler) health(w http.ResponseWriter, _ *http.Request) error {
 	if h.draining.Load() {
-		return errDraining()
+		return errShuttingDown()
 	}
-	return reply200(w, map[string]string{"status": "ok"})
+	return writeJSON(w, map[string]string{"status": "ok"})
 }
 
-func errDraining() error {
-	return newFault(http.StatusServiceUnavailable, "server_error", "", "", "the server is stopping")
+func errShuttingDown() error {
+	return newAPIError(http.StatusServiceUnavailable, "server_error", "", "", "the server is stopping")
 }
 
-func (h *Handler) report(w http.ResponseWriter, _ *http.Request) error {
+func (h *Handler) serveMetrics(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	h.gate.mu.Lock()
-	slots, waiting := h.gate.slots, 0
-	for _, list := range h.gate.waiting {
+	h.admission.mu.Lock()
+	slots, waiting := h.admission.free, 0
+	for _, list := range h.admission.waiting {
 		waiting += len(list)
 	}
-	h.gate.mu.Unlock()
+	h.admission.mu.Unlock()
 	var text bytes.Buffer // so that nobody waits for who reads it slowly
-	h.metrics.write(&text, slots, waiting, h.crowd.size())
+	h.metrics.write(&text, slots, waiting, h.conns.open())
 	w.Write(text.Bytes()) //nolint:errcheck // the client has gone
 	return nil
 }
 
-func (h *Handler) describe() Model {
-	return Model{ID: h.o.Name, Object: "model", Created: h.created.Unix(), OwnedBy: "envace", Window: h.o.Window}
+func (h *Handler) modelInfo() Model {
+	return Model{ID: h.opts.Name, Object: "model", Created: h.created.Unix(), OwnedBy: "envace", Window: h.opts.Window}
 }
 
 func (h *Handler) models(w http.ResponseWriter, _ *http.Request) error {
-	return reply200(w, Models{Object: "list", Data: []Model{h.describe()}})
+	return writeJSON(w, Models{Object: "list", Data: []Model{h.modelInfo()}})
 }
 
 func (h *Handler) model(w http.ResponseWriter, r *http.Request) error {
-	if err := h.named(r.PathValue("id")); err != nil {
+	if err := h.checkModel(r.PathValue("id")); err != nil {
 		return err
 	}
-	return reply200(w, h.describe())
+	return writeJSON(w, h.modelInfo())
 }
 
 // named checks the model that a request names.
-func (h *Handler) named(model string) error {
+func (h *Handler) checkModel(model string) error {
 	switch model {
-	case h.o.Name:
+	case h.opts.Name:
 		return nil
 	case "":
-		return refuse("model", "model is missing: this server has %q", h.o.Name)
+		return badRequest("model", "model is missing: this server has %q", h.opts.Name)
 	}
-	return newFault(http.StatusNotFound, "invalid_request_error", "model", codeModel, fmt.Sprintf("there is no model %.100q: this server has %q", model, h.o.Name))
+	return newAPIError(http.StatusNotFound, "invalid_request_error", "model", codeModel, fmt.Sprintf("there is no model %.100q: this server has %q", model, h.opts.Name))
 }
 
 // enter waits for room for n answers; the caller must call leave.
-func (h *Handler) enter(r *http.Request, n int) (leave func(), err error) {
+func (h *Handler) admit(r *http.Request, n int) (leave func(), err error) {
 	if h.draining.Load() {
-		return nil, errDraining()
+		return nil, errShuttingDown()
 	}
-	if n > h.o.Slots {
-		return nil, refuse("n", "the request wants %d answers: this server writes %d at once", n, h.o.Slots)
+	if n > h.opts.Slots {
+		return nil, badRequest("n", "the request wants %d answers: this server writes %d at once", n, h.opts.Slots)
 	}
 	client, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		client = r.RemoteAddr
 	}
-	done := h.crowd.serve(r.Context())
-	if err := h.gate.enter(r.Context(), client+" "+r.Header.Get("Authorization"), n); err != nil {
+	done := h.conns.markActive(r.Context())
+	if err := h.admission.acquire(r.Context(), client+" "+r.Header.Get("Authorization"), n); err != nil {
 		done()
 		return nil, err
 	}
-	return func() { h.gate.leave(n); done() }, nil
+	return func() { h.admission.release(n); done() }, nil
 }
 
 // writer notes what has been answered. From the first byte on, the client has a
 // bounded time to read.
-type writer struct {
+type responseWriter struct {
 	http.ResponseWriter
-	unread time.Duration
-	status int
+	timeout time.Duration
+	status  int
 }
 
-func (w *writer) begin(status int) {
+func (w *responseWriter) setStatus(status int) {
 	if w.status == 0 {
 		w.status = status
-		w.due()
+		w.extendDeadline()
 	}
 }
 
 // due gives the client time anew.
-func (w *writer) due() {
-	http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.unread)) //nolint:errcheck // where there are none, none are needed
+func (w *responseWriter) extendDeadline() {
+	http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout)) //nolint:errcheck // where there are none, none are needed
 }
 
 // WriteHeader notes the status.
-func (w *writer) WriteHeader(status int) {
-	w.begin(status)
+func (w *responseWriter) WriteHeader(status int) {
+	w.setStatus(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write writes a part of the body.
-func (w *writer) Write(data []byte) (int, error) {
-	w.begin(http.StatusOK)
+func (w *responseWriter) Write(data []byte) (int, error) {
+	w.setStatus(http.StatusOK)
 	return w.ResponseWriter.Write(data)
 }
 
 // Unwrap is for http.ResponseController.
-func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // fail answers err: as a body of its own, or as the last event of a stream that
 // has begun.
-func (w *writer) fail(err error) {
-	f := asFault(err)
+func (w *responseWriter) writeError(err error) {
+	f := asAPIError(err)
 	data, _ := chat.Marshal(ErrorResponse{f.body}) // strings alone cannot fail
 	if w.status != 0 {
-		w.due()
+		w.extendDeadline()
 		fmt.Fprintf(w, "data: %s\n\n", data)
 		return
 	}
@@ -299,7 +299,7 @@ func (w *writer) fail(err error) {
 }
 
 // reply200 answers with v.
-func reply200(w http.ResponseWriter, v any) error {
+func writeJSON(w http.ResponseWriter, v any) error {
 	data, err := chat.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)
@@ -319,42 +319,42 @@ func newID(prefix string) string {
 // stream writes events. A client that keeps it waiting for too long in all is given
 // up: however slowly it reads, its slot is not held for much longer than the answer
 // takes to be sampled.
-type stream struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	left    time.Duration // to wait for the client
-	begun   bool
+type eventStream struct {
+	w          http.ResponseWriter
+	controller *http.ResponseController
+	budget     time.Duration // to wait for the client
+	started    bool
 }
 
-var errSlow = errors.New("the client does not read")
+var errSlowReader = errors.New("the client does not read")
 
-func newStream(w http.ResponseWriter, unread time.Duration) *stream {
-	return &stream{w: w, control: http.NewResponseController(w), left: unread}
+func newEventStream(w http.ResponseWriter, unread time.Duration) *eventStream {
+	return &eventStream{w: w, controller: http.NewResponseController(w), budget: unread}
 }
 
 // send writes one event.
-func (s *stream) send(v any) error {
+func (s *eventStream) send(v any) error {
 	data, err := chat.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("write an event: %w", err)
 	}
-	return s.line(string(data))
+	return s.event(string(data))
 }
 
-func (s *stream) line(data string) error {
-	if !s.begun {
-		s.begun = true
+func (s *eventStream) event(data string) error {
+	if !s.started {
+		s.started = true
 		s.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 		s.w.Header().Set("Cache-Control", "no-store")
 	}
 	began := time.Now()
-	defer func() { s.left -= time.Since(began) }()
-	s.control.SetWriteDeadline(began.Add(s.left)) //nolint:errcheck // where there are none, none are needed
+	defer func() { s.budget -= time.Since(began) }()
+	s.controller.SetWriteDeadline(began.Add(s.budget)) //nolint:errcheck // where there are none, none are needed
 	if _, err := fmt.Fprintf(s.w, "data: %s\n\n", data); err != nil {
-		return fmt.Errorf("%w: %w", errSlow, err)
+		return fmt.Errorf("%w: %w", errSlowReader, err)
 	}
-	if err := s.control.Flush(); err != nil {
-		return fmt.Errorf("%w: %w", errSlow, err)
+	if err := s.controller.Flush(); err != nil {
+		return fmt.Errorf("%w: %w", errSlowReader, err)
 	}
 	return nil
 }

@@ -135,14 +135,14 @@ func (p *parrot) Logprobs(_ context.Context, rows [][]int) ([][]float32, error) 
 }
 
 // served starts a server of p and returns its address.
-func served(t testing.TB, p *parrot, change func(*Server)) string {
+func served(t testing.TB, p *parrot, change func(*Options)) string {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
-	s := Server{Name: "m", Chat: p.chat, Sampler: p, Window: 1 << 20}
+	s := Options{Name: "m", Chat: p.chat, Sampler: p, Window: 1 << 20}
 	if change != nil {
 		change(&s)
 	}
-	h, err := NewHandler(s)
+	h, err := New(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func join(t testing.TB, out []ChatChoice, x ChunkChoice) []ChatChoice {
 		}
 		c.Logprobs.Content = append(c.Logprobs.Content, x.Logprobs.Content...)
 	}
-	c.Sampled = c.Sampled.with(x.Sampled)
+	c.Sampled = joinSampled(c.Sampled, x.Sampled)
 	if x.FinishReason != nil {
 		c.FinishReason = *x.FinishReason
 	}
@@ -404,7 +404,7 @@ func TestStopper(t *testing.T) {
 	} {
 		for i := range len(tt.text) + 1 {
 			for k := i; k <= len(tt.text); k++ {
-				s, c := stopper{stops: tt.stops}, characters{}
+				s, c := stopMatcher{stops: tt.stops}, utf8Decoder{}
 				got := ""
 				for _, part := range []string{tt.text[:i], tt.text[i:k], tt.text[k:]} {
 					got += s.add(c.add([]byte(part)))
@@ -421,7 +421,7 @@ func TestStopper(t *testing.T) {
 func FuzzCharacters(f *testing.F) {
 	f.Add([]byte("a😀\xff\xe2\x82b\xf0\x9f\x98"), uint8(1))
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
-		var whole, parts characters
+		var whole, parts utf8Decoder
 		want := whole.add(data) + whole.end()
 		got := ""
 		for rest := data; len(rest) > 0; {
@@ -437,7 +437,7 @@ func FuzzCharacters(f *testing.F) {
 // What cannot be done is refused by name, in OpenAI's form.
 func TestRefusals(t *testing.T) {
 	p := newParrot(baseChat(t))
-	url := served(t, p, func(s *Server) { s.Window, s.MaxBody = 200, 1<<20 })
+	url := served(t, p, func(s *Options) { s.Window, s.MaxBody = 200, 1<<20 })
 	messages := func(list string) string { return `{"model":"m","messages":` + list + `}` }
 	toolResult := `{"role":"tool","tool_call_id":"c1","content":"x"}`
 	calling := `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}`
@@ -591,7 +591,7 @@ func TestCompletions(t *testing.T) {
 			x := c.Choices[0]
 			all := &got[x.Index]
 			all.Index, all.Text, all.FinishReason = x.Index, all.Text+x.Text, x.FinishReason
-			all.Logprobs, all.Sampled = all.Logprobs.join(x.Logprobs), all.Sampled.with(x.Sampled)
+			all.Logprobs, all.Sampled = joinLogprobs(all.Logprobs, x.Logprobs), joinSampled(all.Sampled, x.Sampled)
 			all.PromptTokenIDs = append(all.PromptTokenIDs, x.PromptTokenIDs...)
 		}
 		if !reflect.DeepEqual(got, []CompletionChoice(want.Choices)) {
@@ -619,7 +619,7 @@ func TestBrokenStream(t *testing.T) {
 func TestGoneClient(t *testing.T) {
 	p := newParrot(baseChat(t))
 	p.text, p.pace = strings.Repeat("word ", 10000), 5*time.Millisecond
-	url := served(t, p, func(s *Server) { s.Slots = 1 }) + "/v1/chat/completions"
+	url := served(t, p, func(s *Options) { s.Slots = 1 }) + "/v1/chat/completions"
 	for _, stream := range []string{"true", "false"} {
 		ctx, cancel := context.WithCancel(context.Background())
 		req, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(ask(`,"stream":`+stream)))
@@ -650,7 +650,7 @@ func TestGoneClient(t *testing.T) {
 func TestBusy(t *testing.T) {
 	p := newParrot(baseChat(t))
 	p.text, p.pace = strings.Repeat("word ", 10000), 5*time.Millisecond
-	url := served(t, p, func(s *Server) { s.Slots, s.Queue = 1, -1 })
+	url := served(t, p, func(s *Options) { s.Slots, s.Queue = 1, -1 })
 	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(ask(`,"stream":true`)))
 	if err != nil {
 		t.Fatal(err)
@@ -679,18 +679,18 @@ func TestBusy(t *testing.T) {
 
 // Clients take turns: whoever sends many requests delays others by one.
 func TestGateIsFair(t *testing.T) {
-	g := newGate(1, 10)
+	g := newAdmission(1, 10)
 	ctx := context.Background()
-	if err := g.enter(ctx, "a", 1); err != nil {
+	if err := g.acquire(ctx, "a", 1); err != nil {
 		t.Fatal(err)
 	}
 	order := make(chan string, 4)
 	var all sync.WaitGroup
 	for i, client := range []string{"a", "a", "a", "b"} {
 		all.Go(func() {
-			if g.enter(ctx, client, 1) == nil {
+			if g.acquire(ctx, client, 1) == nil {
 				order <- client
-				g.leave(1)
+				g.release(1)
 			}
 		})
 		for waits := 0; waits <= i; time.Sleep(time.Millisecond) {
@@ -699,7 +699,7 @@ func TestGateIsFair(t *testing.T) {
 			g.mu.Unlock()
 		}
 	}
-	g.leave(1)
+	g.release(1)
 	all.Wait()
 	var got string
 	for range 4 {
@@ -708,7 +708,7 @@ func TestGateIsFair(t *testing.T) {
 	if got != "abaa" {
 		t.Errorf("served in the order %s", got)
 	}
-	if g.slots != 1 || g.queue != 10 || len(g.turns) > 0 || len(g.waiting) > 0 {
+	if g.free != 1 || g.queueFree != 10 || len(g.rotation) > 0 || len(g.waiting) > 0 {
 		t.Errorf("left over: %+v", g)
 	}
 }
@@ -717,7 +717,7 @@ func TestGateIsFair(t *testing.T) {
 // whoever lacks it.
 func TestDoor(t *testing.T) {
 	p := newParrot(baseChat(t))
-	open, locked := served(t, p, nil), served(t, p, func(s *Server) { s.Key = "secret" })
+	open, locked := served(t, p, nil), served(t, p, func(s *Options) { s.Key = "secret" })
 	for _, tt := range []struct {
 		name, url, path string
 		header          [2]string
@@ -771,7 +771,7 @@ func TestDoor(t *testing.T) {
 func FuzzChats(f *testing.F) {
 	p := newParrot(baseChat(f))
 	p.text = aCall
-	h, err := NewHandler(Server{Name: "m", Chat: p.chat, Sampler: p, Window: 500})
+	h, err := New(Options{Name: "m", Chat: p.chat, Sampler: p, Window: 500})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -31,14 +31,14 @@ func (n narrow) Accept() (net.Conn, error) {
 }
 
 // besieged serves p as envace serve does, with short times, and returns the address.
-func besieged(t *testing.T, p *parrot, change func(*Server)) (addr string, h *Handler) {
+func besieged(t *testing.T, p *parrot, change func(*Options)) (addr string, h *Handler) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
-	s := Server{Name: "m", Chat: p.chat, Sampler: p, Window: 1 << 20, Times: Times{time.Second, 300 * time.Millisecond, 300 * time.Millisecond, time.Minute}}
+	s := Options{Name: "m", Chat: p.chat, Sampler: p, Window: 1 << 20, Timeouts: Timeouts{time.Second, 300 * time.Millisecond, 300 * time.Millisecond, time.Minute}}
 	if change != nil {
 		change(&s)
 	}
-	h, err := NewHandler(s)
+	h, err := New(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func besieged(t *testing.T, p *parrot, change func(*Server)) (addr string, h *Ha
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := h.HTTP(context.Background())
+	server := h.Server(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(narrow{l}) }()
 	t.Cleanup(func() {
@@ -73,7 +73,7 @@ func send(t *testing.T, addr, text string) net.Conn {
 	return conn
 }
 
-func chatRequest(body string) string {
+func rawChatRequest(body string) string {
 	return fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
@@ -91,9 +91,9 @@ func eventually(t *testing.T, what string, so func() bool) time.Duration {
 }
 
 func free(h *Handler) int {
-	h.gate.mu.Lock()
-	defer h.gate.mu.Unlock()
-	return h.gate.slots
+	h.admission.mu.Lock()
+	defer h.admission.mu.Unlock()
+	return h.admission.free
 }
 
 // large makes an answer too large for what the system keeps of a connection.
@@ -122,8 +122,8 @@ func TestSlowReaders(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newParrot(baseChat(t))
 			p.text, p.pace = strings.Repeat("word ", 80), tt.pace
-			addr, h := besieged(t, p, func(s *Server) { s.Slots = 3 })
-			conn := send(t, addr, chatRequest(ask(tt.extra)))
+			addr, h := besieged(t, p, func(s *Options) { s.Slots = 3 })
+			conn := send(t, addr, rawChatRequest(ask(tt.extra)))
 			eventually(t, "the answers are under way", func() bool { return free(h) == 1 })
 			var reading sync.WaitGroup
 			if tt.read != nil {
@@ -153,7 +153,7 @@ func TestSteadyReader(t *testing.T) {
 	p.text, p.pace = strings.Repeat("word ", 20), 5*time.Millisecond
 	addr, _ := besieged(t, p, nil)
 	body := ask(`,"stream":true`)
-	conn := send(t, addr, chatRequest(body))
+	conn := send(t, addr, rawChatRequest(body))
 	for range 2 {
 		var got strings.Builder
 		var b [1]byte
@@ -167,7 +167,7 @@ func TestSteadyReader(t *testing.T) {
 			t.Errorf("%q", got.String())
 		}
 		time.Sleep(500 * time.Millisecond) // for longer than the bounds on bodies and reading
-		if _, err := io.WriteString(conn, chatRequest(body)); err != nil {
+		if _, err := io.WriteString(conn, rawChatRequest(body)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,8 +178,8 @@ func TestSteadyReader(t *testing.T) {
 func TestHalfOpenConnections(t *testing.T) {
 	p := newParrot(baseChat(t))
 	p.text = "ok"
-	addr, h := besieged(t, p, func(s *Server) { s.Key = "secret" })
-	whole := chatRequest(ask(""))
+	addr, h := besieged(t, p, func(s *Options) { s.Key = "secret" })
+	whole := rawChatRequest(ask(""))
 	head := "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n%s\r\n"
 	key := "Authorization: Bearer secret\r\n"
 	texts := []string{"", "POST", whole[:40], fmt.Sprintf(head, "/v1/chat/completions", key), fmt.Sprintf(head, "/v1/chat/completions", key) + `{"model":`,
@@ -203,10 +203,10 @@ func TestHalfOpenConnections(t *testing.T) {
 	if took := time.Since(began); resp.StatusCode != 200 || took > 3*time.Second {
 		t.Errorf("a client among them: %s after %v", resp.Status, took)
 	}
-	eventually(t, "all but the client are gone", func() bool { return h.crowd.size() <= 1 })
+	eventually(t, "all but the client are gone", func() bool { return h.conns.open() <= 1 })
 	http.DefaultClient.CloseIdleConnections()
 	eventually(t, "their goroutines are gone", func() bool { return runtime.NumGoroutine() <= before })
-	if held, now := h.held.Load(), heap(); held != 0 || now > bytes+4<<20 {
+	if held, now := h.bodyBytes.Load(), heap(); held != 0 || now > bytes+4<<20 {
 		t.Errorf("%d bytes of bodies are still counted; the heap has grown by %d", held, now-bytes)
 	}
 }
@@ -236,7 +236,7 @@ func (s stuck) Write(p []byte) (int, error) {
 // Nobody waits for a client that asks for the metrics and does not read them.
 func TestUnreadMetrics(t *testing.T) {
 	p := newParrot(baseChat(t))
-	h, err := NewHandler(Server{Name: "m", Chat: p.chat, Sampler: p, Window: 100})
+	h, err := New(Options{Name: "m", Chat: p.chat, Sampler: p, Window: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,8 +260,8 @@ func TestUnreadMetrics(t *testing.T) {
 func TestTooManyConnections(t *testing.T) {
 	p := newParrot(baseChat(t))
 	p.text, p.pace = "a b c d e f g", 50*time.Millisecond
-	addr, h := besieged(t, p, func(s *Server) { s.Conns, s.Times.Header = 5, time.Minute })
-	conn := send(t, addr, chatRequest(ask(`,"stream":true`)))
+	addr, h := besieged(t, p, func(s *Options) { s.MaxConns, s.Timeouts.Header = 5, time.Minute })
+	conn := send(t, addr, rawChatRequest(ask(`,"stream":true`)))
 	eventually(t, "the answer is under way", func() bool { return p.active.Load() == 1 })
 	for range 50 {
 		send(t, addr, "GET /health HTTP/1.1\r\n")
@@ -269,7 +269,7 @@ func TestTooManyConnections(t *testing.T) {
 	if status, answer := post(t, "http://"+addr+"/v1/chat/completions", ask(`,"max_tokens":1`)); status != 200 {
 		t.Errorf("a client among them: %d %s", status, answer)
 	}
-	if n := h.crowd.size(); n > 5 {
+	if n := h.conns.open(); n > 5 {
 		t.Errorf("%d connections", n)
 	}
 	answer, err := io.ReadAll(untilDone(conn))
@@ -299,13 +299,13 @@ func untilDone(r io.Reader) io.Reader {
 func TestTooManyBytes(t *testing.T) {
 	p := newParrot(baseChat(t))
 	p.text = "ok"
-	addr, h := besieged(t, p, func(s *Server) { s.MaxBody, s.Times.Body = 10_000, time.Minute })
+	addr, h := besieged(t, p, func(s *Options) { s.MaxBody, s.Timeouts.Body = 10_000, time.Minute })
 	head := "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\n"
 	var held []net.Conn
-	for range bodies {
+	for range maxBodies {
 		held = append(held, send(t, addr, head+strings.Repeat(" ", 9990)))
 	}
-	eventually(t, "they are held", func() bool { return h.held.Load() == 9990*bodies })
+	eventually(t, "they are held", func() bool { return h.bodyBytes.Load() == 9990*maxBodies })
 	url := "http://" + addr + "/v1/chat/completions"
 	status, answer := post(t, url, strings.Repeat(" ", 1000)+ask(""))
 	if status != 429 || !strings.Contains(answer, "large requests") {
@@ -314,7 +314,7 @@ func TestTooManyBytes(t *testing.T) {
 	for _, conn := range held {
 		conn.Close()
 	}
-	eventually(t, "they are forgotten", func() bool { return h.held.Load() == 0 })
+	eventually(t, "they are forgotten", func() bool { return h.bodyBytes.Load() == 0 })
 	if status, answer := post(t, url, ask("")); status != 200 {
 		t.Errorf("afterwards: %d %s", status, answer)
 	}
@@ -325,14 +325,14 @@ func TestTooManyBytes(t *testing.T) {
 func TestDrainAmongHalfOpenConnections(t *testing.T) {
 	p := newParrot(baseChat(t))
 	p.text, p.pace = "a b c d e f g", 20*time.Millisecond
-	addr, h := besieged(t, p, func(s *Server) { s.Times = Times{} })
-	conn := send(t, addr, chatRequest(ask(`,"stream":true`)))
-	for _, text := range []string{"", "GET /hea", chatRequest(ask(""))[:120]} {
+	addr, h := besieged(t, p, func(s *Options) { s.Timeouts = Timeouts{} })
+	conn := send(t, addr, rawChatRequest(ask(`,"stream":true`)))
+	for _, text := range []string{"", "GET /hea", rawChatRequest(ask(""))[:120]} {
 		send(t, addr, text)
 	}
-	eventually(t, "all are there", func() bool { return h.crowd.size() == 4 && p.active.Load() == 1 })
+	eventually(t, "all are there", func() bool { return h.conns.open() == 4 && p.active.Load() == 1 })
 	h.Drain()
-	eventually(t, "those that wait are gone", func() bool { return h.crowd.size() == 1 })
+	eventually(t, "those that wait are gone", func() bool { return h.conns.open() == 1 })
 	answer, err := io.ReadAll(untilDone(conn))
 	if err != nil || !strings.Contains(string(answer), "[DONE]") {
 		t.Errorf("the answer under way: %v\n%s", err, answer)
@@ -386,7 +386,7 @@ func TestBrokenBodies(t *testing.T) {
 	if status, answer := post(t, "http://"+addr+"/v1/chat/completions", good); status != 200 {
 		t.Errorf("afterwards: %d %s", status, answer)
 	}
-	eventually(t, "nothing is left of them", func() bool { return h.held.Load() == 0 && free(h) == 32 })
+	eventually(t, "nothing is left of them", func() bool { return h.bodyBytes.Load() == 0 && free(h) == 32 })
 }
 
 // A client that goes in mid-stream, politely or not, frees its slot at once.
@@ -395,8 +395,8 @@ func TestGoneInMidStream(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			p := newParrot(baseChat(t))
 			p.text, p.pace = strings.Repeat("word ", 1000), 2*time.Millisecond
-			addr, h := besieged(t, p, func(s *Server) { s.Times.Unread = time.Minute })
-			conn := send(t, addr, chatRequest(ask(`,"stream":true`))).(*net.TCPConn)
+			addr, h := besieged(t, p, func(s *Options) { s.Timeouts.Write = time.Minute })
+			conn := send(t, addr, rawChatRequest(ask(`,"stream":true`))).(*net.TCPConn)
 			if _, err := io.ReadFull(conn, make([]byte, 500)); err != nil {
 				t.Fatal(err)
 			}

@@ -12,13 +12,13 @@ import (
 
 // metrics counts what a Handler does, for Prometheus.
 type metrics struct {
-	mu         sync.Mutex
-	requests   map[string]int // by labels
-	active     int            // requests under way
-	prompt     int            // tokens
-	completion int
-	first      histogram // seconds to the first token
-	whole      histogram // seconds of a request
+	mu               sync.Mutex
+	requests         map[string]int // by labels
+	active           int            // requests under way
+	prompt           int            // tokens
+	completion       int
+	timeToFirstToken histogram // seconds to the first token
+	duration         histogram // seconds of a request
 }
 
 // bounds of the histograms, in seconds.
@@ -29,7 +29,7 @@ type histogram struct {
 	sum    float64
 }
 
-func (h *histogram) add(d time.Duration) {
+func (h *histogram) observe(d time.Duration) {
 	s := d.Seconds()
 	i, _ := slices.BinarySearch(bounds[:], s)
 	h.counts[i]++
@@ -48,7 +48,7 @@ func (h *histogram) write(w io.Writer, name, help string) {
 }
 
 // begin counts a request; what it returns is called when it is over.
-func (m *metrics) begin(path string) (over func(status int)) {
+func (m *metrics) startRequest(path string) (over func(status int)) {
 	began := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,7 +57,7 @@ func (m *metrics) begin(path string) (over func(status int)) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.active--
-		m.whole.add(time.Since(began))
+		m.duration.observe(time.Since(began))
 		if m.requests == nil {
 			m.requests = map[string]int{}
 		}
@@ -75,7 +75,7 @@ func (m *metrics) tokens(prompt, completion int) {
 func (m *metrics) firstToken(after time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.first.add(after)
+	m.timeToFirstToken.observe(after)
 }
 
 // write writes all in Prometheus' text form.
@@ -100,6 +100,6 @@ func (m *metrics) write(w io.Writer, slots, waiting, conns int) {
 	} {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", c.name, c.help, c.name, c.kind, c.name, c.n)
 	}
-	m.first.write(w, "envace_first_token_seconds", "Time from a request's arrival to its first token.")
-	m.whole.write(w, "envace_request_seconds", "Time from a request's arrival to its end.")
+	m.timeToFirstToken.write(w, "envace_first_token_seconds", "Time from a request's arrival to its first token.")
+	m.duration.write(w, "envace_request_seconds", "Time from a request's arrival to its end.")
 }

@@ -18,7 +18,7 @@ const (
 )
 
 // draw is how a request wants its answers sampled, whichever its form.
-type draw struct {
+type sampling struct {
 	maxTokens   *int
 	tokensField string
 	temperature *float64
@@ -30,7 +30,7 @@ type draw struct {
 }
 
 // params checks the request's numbers. The number of tokens is left to room.
-func (d draw) params(stop []int) (p engine.Params, n int, err error) {
+func (d sampling) params(stop []int) (p engine.Params, n int, err error) {
 	p, n = engine.Params{Temperature: 1, Stop: append(stop, d.StopTokenIDs...)}, 1
 	if d.temperature != nil {
 		p.Temperature = *d.temperature
@@ -49,28 +49,28 @@ func (d draw) params(stop []int) (p engine.Params, n int, err error) {
 	}
 	switch {
 	case p.Temperature < 0 || p.Temperature > 2:
-		err = refuse("temperature", "temperature is %g: want 0 to 2", p.Temperature)
+		err = badRequest("temperature", "temperature is %g: want 0 to 2", p.Temperature)
 	case d.topP != nil && (p.TopP <= 0 || p.TopP > 1):
-		err = refuse("top_p", "top_p is %g: want above 0, to 1", p.TopP)
+		err = badRequest("top_p", "top_p is %g: want above 0, to 1", p.TopP)
 	case p.TopK < 0:
-		err = refuse("top_k", "top_k is %d: want 0 (off) or more", p.TopK)
+		err = badRequest("top_k", "top_k is %d: want 0 (off) or more", p.TopK)
 	case p.MinP < 0 || p.MinP > 1:
-		err = refuse("min_p", "min_p is %g: want 0 (off) to 1", p.MinP)
+		err = badRequest("min_p", "min_p is %g: want 0 (off) to 1", p.MinP)
 	case n < 1 || n > maxChoices:
-		err = refuse("n", "n is %d: want 1 to %d", n, maxChoices)
+		err = badRequest("n", "n is %d: want 1 to %d", n, maxChoices)
 	case len(d.stop) > maxStops:
-		err = refuse("stop", "stop has %d texts: want at most %d", len(d.stop), maxStops)
+		err = badRequest("stop", "stop has %d texts: want at most %d", len(d.stop), maxStops)
 	}
 	for _, s := range d.stop {
 		if s == "" || len(s) > maxStopSize {
-			err = refuse("stop", "stop has a text of %d bytes: want 1 to %d", len(s), maxStopSize)
+			err = badRequest("stop", "stop has a text of %d bytes: want 1 to %d", len(s), maxStopSize)
 		}
 	}
-	p.Seed = d.seedOrChance()
+	p.Seed = d.seedOrRandom()
 	return p, n, err
 }
 
-func (d draw) seedOrChance() uint64 {
+func (d sampling) seedOrRandom() uint64 {
 	if d.seed != nil {
 		return uint64(*d.seed)
 	}
@@ -81,32 +81,21 @@ func (d draw) seedOrChance() uint64 {
 
 // room returns how many tokens may be sampled after a prompt: those asked for, or
 // else preset, or else, where that is 0 too, as many as the window allows.
-func (d draw) room(prompt, window, preset int) (int, error) {
+func (d sampling) tokenLimit(prompt, window, preset int) (int, error) {
 	left := window - prompt
 	field := d.tokensField
 	switch {
 	case left < 1:
-		return 0, newFault(http.StatusBadRequest, "invalid_request_error", "messages", codeWindow, fmt.Sprintf("the prompt has %d tokens, which leaves no room in the window of %d", prompt, window))
+		return 0, newAPIError(http.StatusBadRequest, "invalid_request_error", "messages", codeWindow, fmt.Sprintf("the prompt has %d tokens, which leaves no room in the window of %d", prompt, window))
 	case d.maxTokens == nil && preset > 0:
 		return min(preset, left), nil
 	case d.maxTokens == nil:
 		return left, nil
 	case *d.maxTokens < 1:
-		return 0, refuse(field, "%s is %d: want at least 1", field, *d.maxTokens)
+		return 0, badRequest(field, "%s is %d: want at least 1", field, *d.maxTokens)
 	case *d.maxTokens > left:
-		return 0, newFault(http.StatusBadRequest, "invalid_request_error", field, codeWindow,
+		return 0, newAPIError(http.StatusBadRequest, "invalid_request_error", field, codeWindow,
 			fmt.Sprintf("%s is %d, and the prompt has %d tokens: the window of %d leaves room for %d", field, *d.maxTokens, prompt, window, left))
 	}
 	return *d.maxTokens, nil
-}
-
-// seedOf gives each of n answers draws of its own; the first has the seed itself.
-func seedOf(seed uint64, i int) uint64 {
-	if i == 0 {
-		return seed
-	}
-	z := seed + uint64(i)*0x9E3779B97F4A7C15 // as splitmix64 derives seeds
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
 }

@@ -101,7 +101,7 @@ func TestEveryWordComesOnce(t *testing.T) {
 func TestContentInPrompts(t *testing.T) {
 	w := &witness{parrot: newParrot(baseChat(t))}
 	w.text = "ok"
-	url := served(t, w.parrot, func(s *Server) { s.Sampler = w })
+	url := served(t, w.parrot, func(s *Options) { s.Sampler = w })
 	asked := func(messages string) string {
 		w.asked = nil
 		status, answer := post(t, url+"/v1/chat/completions", `{"model":"m","messages":`+messages+`}`)
@@ -137,7 +137,7 @@ func TestContentInPrompts(t *testing.T) {
 func TestForbiddenTools(t *testing.T) {
 	w := &witness{parrot: newParrot(baseChat(t))}
 	w.text = aCall
-	url := served(t, w.parrot, func(s *Server) { s.Sampler = w })
+	url := served(t, w.parrot, func(s *Options) { s.Sampler = w })
 	for _, tt := range []struct {
 		extra string
 		shown bool

@@ -7,20 +7,20 @@ import (
 
 // characters joins the bytes of tokens to whole characters. Bytes that are not
 // UTF-8 become U+FFFD, one for each maximal subpart, as the tokenizer decodes them.
-type characters struct{ held []byte }
+type utf8Decoder struct{ pending []byte }
 
 // add returns the text that is whole with b.
-func (c *characters) add(b []byte) string {
-	c.held = append(c.held, b...)
+func (c *utf8Decoder) add(b []byte) string {
+	c.pending = append(c.pending, b...)
 	return c.take(false)
 }
 
 // end returns what is left.
-func (c *characters) end() string { return c.take(true) }
+func (c *utf8Decoder) end() string { return c.take(true) }
 
-func (c *characters) take(end bool) string {
+func (c *utf8Decoder) take(end bool) string {
 	var out strings.Builder
-	rest := c.held
+	rest := c.pending
 	for len(rest) > 0 {
 		r, n := utf8.DecodeRune(rest)
 		if r == utf8.RuneError && n == 1 {
@@ -34,37 +34,37 @@ func (c *characters) take(end bool) string {
 		out.WriteRune(r)
 		rest = rest[n:]
 	}
-	c.held = append(c.held[:0], rest...)
+	c.pending = append(c.pending[:0], rest...)
 	return out.String()
 }
 
 // stopper looks for the texts that end an answer, however they are cut. It holds
 // back what one may begin with. Of several, the one that is whole first counts,
 // and of those that end together the longest.
-type stopper struct {
-	stops []string
-	held  string
-	hit   bool
+type stopMatcher struct {
+	stops   []string
+	pending string
+	matched bool
 }
 
 // add returns the text that can no more be part of a stop. Once one is hit,
 // nothing follows.
-func (s *stopper) add(text string) string {
-	if s.hit || len(s.stops) == 0 || text == "" {
-		if s.hit {
+func (s *stopMatcher) add(text string) string {
+	if s.matched || len(s.stops) == 0 || text == "" {
+		if s.matched {
 			return ""
 		}
 		return text
 	}
-	text = s.held + text
+	text = s.pending + text
 	from, end := len(text), len(text)+1
 	for _, stop := range s.stops {
 		if at := strings.Index(text, stop); at >= 0 && (at+len(stop) < end || at+len(stop) == end && at < from) {
 			from, end = at, at+len(stop)
 		}
 	}
-	if s.hit = end <= len(text); s.hit {
-		s.held = ""
+	if s.matched = end <= len(text); s.matched {
+		s.pending = ""
 		return text[:from]
 	}
 	keep := 0
@@ -75,13 +75,13 @@ func (s *stopper) add(text string) string {
 			}
 		}
 	}
-	s.held = text[len(text)-keep:]
+	s.pending = text[len(text)-keep:]
 	return text[:len(text)-keep]
 }
 
 // end returns what was held back.
-func (s *stopper) end() string {
-	held := s.held
-	s.held = ""
+func (s *stopMatcher) end() string {
+	held := s.pending
+	s.pending = ""
 	return held
 }

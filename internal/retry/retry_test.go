@@ -15,7 +15,7 @@ func TestDo(t *testing.T) {
 	down := errors.New("down")
 	for _, tt := range []struct {
 		name  string
-		rule  Rule
+		rule  Policy
 		moved bool
 		errs  []error // of the tries; nil ends well, and beyond them all is well
 		says  string
@@ -23,13 +23,13 @@ func TestDo(t *testing.T) {
 		least time.Duration
 		most  time.Duration
 	}{
-		{"at once", Rule{}, false, nil, "", 1, 0, 0},
-		{"for good", Rule{}, false, []error{down}, "down", 1, 0, 0},
-		{"passes", Rule{}, false, []error{Later(down, 0), Later(down, 0)}, "", 3, 2250 * time.Millisecond, 3750 * time.Millisecond},
-		{"gives up", Rule{Tries: 2}, false, []error{Later(down, 0), Later(down, 0)}, "down; given up after 2 tries", 2, 0, 2 * time.Second},
-		{"moves on", Rule{Tries: 2}, true, []error{Later(down, 0), Later(down, 0), Later(down, 0)}, "", 4, 0, 10 * time.Second},
-		{"is told when", Rule{}, false, []error{Later(down, 40*time.Second)}, "", 2, 40 * time.Second, 40 * time.Second},
-		{"is told to come tomorrow", Rule{}, false, []error{Later(down, 24*time.Hour)}, "asks to wait 24h0m0s", 1, 0, 0},
+		{"at once", Policy{}, false, nil, "", 1, 0, 0},
+		{"for good", Policy{}, false, []error{down}, "down", 1, 0, 0},
+		{"passes", Policy{}, false, []error{Retryable(down, 0), Retryable(down, 0)}, "", 3, 2250 * time.Millisecond, 3750 * time.Millisecond},
+		{"gives up", Policy{MaxAttempts: 2}, false, []error{Retryable(down, 0), Retryable(down, 0)}, "down; given up after 2 tries", 2, 0, 2 * time.Second},
+		{"moves on", Policy{MaxAttempts: 2}, true, []error{Retryable(down, 0), Retryable(down, 0), Retryable(down, 0)}, "", 4, 0, 10 * time.Second},
+		{"is told when", Policy{}, false, []error{Retryable(down, 40*time.Second)}, "", 2, 40 * time.Second, 40 * time.Second},
+		{"is told to come tomorrow", Policy{}, false, []error{Retryable(down, 24*time.Hour)}, "asks to wait 24h0m0s", 1, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestDoIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := Rule{}.Do(ctx, func() (bool, error) { return false, Later(errors.New("down"), time.Minute) })
+		err := Policy{}.Do(ctx, func() (bool, error) { return false, Retryable(errors.New("down"), time.Minute) })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
@@ -71,7 +71,7 @@ func TestAfter(t *testing.T) {
 		"": 0, "3": 3 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "soon": 0, "1e99": 0,
 		now.Add(time.Minute).Format(http.TimeFormat): time.Minute, now.Add(-time.Minute).Format(http.TimeFormat): 0,
 	} {
-		if got := After(http.Header{"Retry-After": {text}}, now); got != want {
+		if got := RetryAfter(http.Header{"Retry-After": {text}}, now); got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}
@@ -100,10 +100,10 @@ func TestSendGivesUpOnSilence(t *testing.T) {
 					_, err = resp.Body.Read(make([]byte, 9))
 				}
 				_ = resp.Body.Close()
-			} else if !IsLater(err) {
+			} else if !IsRetryable(err) {
 				t.Error("not to be tried again")
 			}
-			if !errors.Is(err, ErrSilent) || strings.Contains(err.Error(), "secret") {
+			if !errors.Is(err, ErrIdleTimeout) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -113,7 +113,7 @@ func TestSendGivesUpOnSilence(t *testing.T) {
 func TestSendNobodyThere(t *testing.T) {
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:1/?secret=1", nil)
 	_, err := Send(http.DefaultClient, req, time.Minute)
-	if !IsLater(err) || strings.Contains(err.Error(), "secret") {
+	if !IsRetryable(err) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
 }

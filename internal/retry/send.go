@@ -11,7 +11,7 @@ import (
 )
 
 // ErrSilent is a server from which nothing has come for too long.
-var ErrSilent = errors.New("the server has gone silent")
+var ErrIdleTimeout = errors.New("the server has gone silent")
 
 // Send sends a request that is given up when nothing comes for as long as
 // patience: neither an answer, nor, while its body is read, a byte of it. Errors
@@ -19,22 +19,22 @@ var ErrSilent = errors.New("the server has gone silent")
 // trusted; the address, which can hold a secret, is left out of them.
 func Send(client *http.Client, req *http.Request, patience time.Duration) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	timer := time.AfterFunc(patience, func() { cancel(ErrSilent) })
+	timer := time.AfterFunc(patience, func() { cancel(ErrIdleTimeout) })
 	resp, err := client.Do(req.WithContext(ctx))
 	timer.Stop()
 	if err != nil {
 		cause := context.Cause(ctx)
 		cancel(nil)
-		return nil, trouble(err, cause)
+		return nil, classify(err, cause)
 	}
 	resp.Body = &body{resp.Body, ctx, patience, timer, cancel}
 	return resp, nil
 }
 
 // trouble sorts an error of the network.
-func trouble(err, cause error) error {
-	if errors.Is(cause, ErrSilent) {
-		return Later(ErrSilent, 0)
+func classify(err, cause error) error {
+	if errors.Is(cause, ErrIdleTimeout) {
+		return Retryable(ErrIdleTimeout, 0)
 	}
 	var at *url.Error
 	if errors.As(err, &at) {
@@ -44,26 +44,26 @@ func trouble(err, cause error) error {
 	if errors.As(err, &untrusted) {
 		return err
 	}
-	return Later(err, 0)
+	return Retryable(err, 0)
 }
 
 // body is given up when nothing comes for too long. Only the time spent reading
 // counts.
 type body struct {
 	io.ReadCloser
-	ctx      context.Context
-	patience time.Duration
-	timer    *time.Timer
-	cancel   context.CancelCauseFunc
+	ctx     context.Context
+	timeout time.Duration
+	timer   *time.Timer
+	cancel  context.CancelCauseFunc
 }
 
 // Read reads on, or tells that the server has gone silent.
 func (b *body) Read(p []byte) (int, error) {
-	b.timer.Reset(b.patience)
+	b.timer.Reset(b.timeout)
 	n, err := b.ReadCloser.Read(p)
 	b.timer.Stop()
-	if err != nil && err != io.EOF && errors.Is(context.Cause(b.ctx), ErrSilent) {
-		err = ErrSilent
+	if err != nil && err != io.EOF && errors.Is(context.Cause(b.ctx), ErrIdleTimeout) {
+		err = ErrIdleTimeout
 	}
 	return n, err
 }
