@@ -47,7 +47,7 @@ func (h *Hub) refusal(n Name, resp *http.Response) error {
 	}
 	err := fmt.Errorf("model %s: %s answers %s%s", n.ID(), resp.Request.URL.Host, resp.Status, said(why))
 	if retry.RetryableStatus(resp.StatusCode) {
-		return retry.Retryable(err, retry.RetryAfter(resp.Header, time.Now()))
+		return retry.Retryable(err, retry.After(resp.Header, time.Now()))
 	}
 	return err
 }
