@@ -163,7 +163,10 @@ func sampledOf(tokens []engine.Token) (s openai.Sampled) {
 
 // joinSampled concatenates s and t.
 func joinSampled(s, t openai.Sampled) openai.Sampled {
-	return openai.Sampled{append(s.TokenIDs, t.TokenIDs...), append(s.TokenLogprobs, t.TokenLogprobs...), append(s.SampleLogprobs, t.SampleLogprobs...)}
+	s.TokenIDs = append(s.TokenIDs, t.TokenIDs...)
+	s.TokenLogprobs = append(s.TokenLogprobs, t.TokenLogprobs...)
+	s.SampleLogprobs = append(s.SampleLogprobs, t.SampleLogprobs...)
+	return s
 }
 
 // logprobs returns the log-probabilities of d, if the request asks for them.

@@ -15,32 +15,32 @@ import (
 	"envace/internal/oracle"
 )
 
-// serveReal starts a server of a real model and returns its address.
-func serveReal(t *testing.T, path string) string {
+// serveModel serves the model at path and returns the URL and the sampler.
+func serveModel(t *testing.T, path string) (url string, s engine.Sampler) {
 	t.Helper()
-	c := openChat(t, path)
 	e, err := cpu.Open(path, cpu.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := e.Sampler(context.Background())
+	s, err = e.Sampler(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := New(Options{Name: "m", Chat: c, Sampler: s, Window: e.Window()})
+	h, err := New(Options{Name: "m", Model: path, Sampler: s, Window: e.Window()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	return server.URL
+	return server.URL, s
 }
 
 const weather = `,"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string","maxLength":8},"days":{"enum":[1,2]}},"required":["city","days"]}}},{"type":"function","function":{"name":"stop","parameters":{"type":"object","additionalProperties":false}}}]`
 
 // A model that knows nothing of forms keeps to them (R-049).
 func TestForms(t *testing.T) {
-	url := serveReal(t, baseFolder) + "/v1/chat/completions"
+	url, _ := serveModel(t, baseFolder)
+	url += "/v1/chat/completions"
 	for _, temperature := range []string{"0", "1"} {
 		for _, extra := range []string{
 			`,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"array","items":{"enum":["x","y"]},"maxItems":3}},"required":["a","b"]}}}`,
@@ -102,19 +102,11 @@ func TestRealModel(t *testing.T) {
 			}
 			continue
 		}
-		url := serveReal(t, path)
+		url, s := serveModel(t, path)
 		_, body := post(t, url+"/v1/completions", `{"model":"m","prompt":[5,6,7,8],"max_tokens":6,"temperature":0.7,"seed":3,"return_token_ids":true,"logprobs":0}`)
 		var r openai.Completion
 		if err := json.Unmarshal([]byte(body), &r); err != nil {
 			t.Fatal(body)
-		}
-		e, err := cpu.Open(path, cpu.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := e.Sampler(context.Background())
-		if err != nil {
-			t.Fatal(err)
 		}
 		want, err := s.Sample(context.Background(), []int{5, 6, 7, 8}, 1, engine.Params{MaxTokens: 6, Temperature: 0.7, Seed: 3})
 		if err != nil {

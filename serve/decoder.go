@@ -97,5 +97,5 @@ func (d *decoder) toolCall(c chat.Call) openai.ToolCall {
 	id := "c" + fmt.Sprintf("%08s", strconv.FormatUint(h.Sum64()%(1<<40), 36))
 	index := d.calls
 	d.calls++
-	return openai.ToolCall{Index: &index, ID: id, Type: "function", Function: openai.FunctionCall{c.Name, string(c.Arguments)}}
+	return openai.ToolCall{Index: &index, ID: id, Type: "function", Function: openai.FunctionCall{Name: c.Name, Arguments: string(c.Arguments)}}
 }

@@ -72,14 +72,14 @@ func fieldPaths(s reflect.Type, before string) []string {
 	return out
 }
 
-// witness is a parrot that keeps what it was asked.
-type witness struct {
-	*parrot
+// recorder is a fakeSampler that keeps what it was asked.
+type recorder struct {
+	*fakeSampler
 	mu    sync.Mutex
 	asked []string
 }
 
-func (w *witness) Stream(ctx context.Context, prompt []int, p engine.Params, watch engine.Watch) (engine.StopReason, error) {
+func (w *recorder) Stream(ctx context.Context, prompt []int, p engine.Params, watch engine.Watch) (engine.StopReason, error) {
 	asked := fmt.Sprintf("%s %+v", w.chat.Text(prompt), p)
 	if watch.Constraint != nil {
 		asked += fmt.Sprint(watch.Constraint.Allow(nil))
@@ -87,7 +87,7 @@ func (w *witness) Stream(ctx context.Context, prompt []int, p engine.Params, wat
 	w.mu.Lock()
 	w.asked = append(w.asked, asked)
 	w.mu.Unlock()
-	return w.parrot.Stream(ctx, prompt, p, watch)
+	return w.fakeSampler.Stream(ctx, prompt, p, watch)
 }
 
 // telling is a template that shows all that it is given.
@@ -97,7 +97,7 @@ var changing = regexp.MustCompile(`"(id|created)":("[^"]*"|\d+)`)
 
 // tell is all that comes of a request: the answer, what the model read, and how it
 // was sampled.
-func (w *witness) tell(t *testing.T, url, body string) string {
+func (w *recorder) tell(t *testing.T, url, body string) string {
 	t.Helper()
 	w.asked = nil
 	status, answer := post(t, url, body)
@@ -161,10 +161,10 @@ func TestEveryFieldCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &witness{parrot: newParrot(c)}
+	w := &recorder{fakeSampler: newFakeSampler(c)}
 	w.text = aCall + aCall + " a"
-	url := served(t, w.parrot, func(s *Options) { s.Sampler = w; s.Window = 1 << 12 })
-	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "serve.md"))
+	url := served(t, w.fakeSampler, func(o *Options) { o.Sampler = w; o.Window = 1 << 12 })
+	docs, err := os.ReadFile(filepath.Join("..", "docs", "serve.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestEveryFieldCounts(t *testing.T) {
 
 // What no type has is refused by name, however deep it stands (R-050).
 func TestUnknownFieldsAreRefused(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text = "ok"
 	url := served(t, p, nil)
 	for path, body := range map[string]string{

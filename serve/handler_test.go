@@ -29,7 +29,7 @@ import (
 	"envace/render"
 )
 
-var baseFolder = filepath.Join("..", "..", "recipes", "base")
+var baseFolder = filepath.Join("..", "recipes", "base")
 
 func baseChat(t testing.TB) *render.Chat { return openChat(t, baseFolder) }
 
@@ -48,8 +48,8 @@ func openChat(t testing.TB, path string) *render.Chat {
 	return c
 }
 
-// parrot is a sampler that says what it is told, token by token.
-type parrot struct {
+// fakeSampler is a sampler that says what it is told, token by token.
+type fakeSampler struct {
 	chat   *render.Chat
 	pieces map[string]int // tokens by their bytes
 	text   string
@@ -60,8 +60,8 @@ type parrot struct {
 	active atomic.Int32
 }
 
-func newParrot(c *render.Chat) *parrot {
-	p := &parrot{chat: c, pieces: map[string]int{}, end: true}
+func newFakeSampler(c *render.Chat) *fakeSampler {
+	p := &fakeSampler{chat: c, pieces: map[string]int{}, end: true}
 	for id := range c.Tokenizer().Size() {
 		if !c.Tokenizer().Special(id) {
 			p.pieces[string(c.Tokenizer().Bytes(id))] = id
@@ -71,7 +71,7 @@ func newParrot(c *render.Chat) *parrot {
 }
 
 // tokens cuts the text into tokens at random.
-func (p *parrot) tokens() []int {
+func (p *fakeSampler) tokens() []int {
 	var ids []int
 	rnd := rand.New(rand.NewPCG(p.seed, 1))
 	for rest := p.text; rest != ""; {
@@ -90,7 +90,7 @@ func (p *parrot) tokens() []int {
 	return ids
 }
 
-func (p *parrot) Stream(ctx context.Context, _ []int, q engine.Params, w engine.Watch) (engine.StopReason, error) {
+func (p *fakeSampler) Stream(ctx context.Context, _ []int, q engine.Params, w engine.Watch) (engine.StopReason, error) {
 	p.active.Add(1)
 	defer p.active.Add(-1)
 	for i, id := range p.tokens() {
@@ -121,11 +121,11 @@ func (p *parrot) Stream(ctx context.Context, _ []int, q engine.Params, w engine.
 	return engine.StopWindow, nil
 }
 
-func (p *parrot) Sample(context.Context, []int, int, engine.Params) ([]engine.Sequence, error) {
+func (p *fakeSampler) Sample(context.Context, []int, int, engine.Params) ([]engine.Sequence, error) {
 	return nil, nil
 }
 
-func (p *parrot) Logprobs(_ context.Context, rows [][]int) ([][]float32, error) {
+func (p *fakeSampler) Logprobs(_ context.Context, rows [][]int) ([][]float32, error) {
 	out := make([][]float32, len(rows))
 	for i, row := range rows {
 		for _, id := range row[1:] {
@@ -136,14 +136,14 @@ func (p *parrot) Logprobs(_ context.Context, rows [][]int) ([][]float32, error) 
 }
 
 // served starts a server of p and returns its address.
-func served(t testing.TB, p *parrot, change func(*Options)) string {
+func served(t testing.TB, p *fakeSampler, change func(*Options)) string {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
-	s := Options{Name: "m", Chat: p.chat, Sampler: p, Window: 1 << 20}
+	o := Options{Name: "m", Sampler: p, Window: 1 << 20}
 	if change != nil {
-		change(&s)
+		change(&o)
 	}
-	h, err := New(s)
+	h, err := newHandler(o, p.chat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestStreamEqualsWhole(t *testing.T) {
 	}
 	for name, c := range chats {
 		t.Run(name, func(t *testing.T) {
-			p := newParrot(c)
+			p := newFakeSampler(c)
 			url := served(t, p, nil) + "/v1/chat/completions"
 			for _, p.text = range outputs {
 				for p.seed = range uint64(3) {
@@ -352,7 +352,7 @@ func choiceOf(t *testing.T, url, extra string) openai.ChatChoice {
 }
 
 func TestChats(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	url := served(t, p, nil)
 	for _, tt := range []struct {
 		name, says, extra string
@@ -437,8 +437,8 @@ func FuzzCharacters(f *testing.F) {
 
 // What cannot be done is refused by name, in OpenAI's form.
 func TestRefusals(t *testing.T) {
-	p := newParrot(baseChat(t))
-	url := served(t, p, func(s *Options) { s.Window, s.MaxBody = 200, 1<<20 })
+	p := newFakeSampler(baseChat(t))
+	url := served(t, p, func(o *Options) { o.Window, o.MaxBody = 200, 1<<20 })
 	messages := func(list string) string { return `{"model":"m","messages":` + list + `}` }
 	toolResult := `{"role":"tool","tool_call_id":"c1","content":"x"}`
 	calling := `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}`
@@ -511,7 +511,7 @@ func TestRefusals(t *testing.T) {
 
 // What clients send beside the plainest form is taken (R-050, R-058, R-092).
 func TestAccepts(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text = "ok"
 	url := served(t, p, nil) + "/v1/chat/completions"
 	for _, body := range []string{
@@ -529,7 +529,7 @@ func TestAccepts(t *testing.T) {
 
 // The tokens and numbers that are told are those that were drawn.
 func TestExactTokens(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text, p.seed = "Hi 😀", 5
 	want := p.tokens()
 	url := served(t, p, nil)
@@ -569,7 +569,7 @@ func asJSON(v any) string {
 }
 
 func TestCompletions(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text = "one two three"
 	url := served(t, p, nil) + "/v1/completions"
 	for _, extra := range []string{`,"prompt":"x"`, `,"prompt":["x","yy"],"n":2,"logprobs":2`, `,"prompt":[[1,2],[3]],"echo":true,"return_token_ids":true`, `,"prompt":[5],"max_tokens":4,"stop":["two"],"logprobs":0`} {
@@ -604,7 +604,7 @@ func TestCompletions(t *testing.T) {
 // An engine that breaks in mid-stream is heard of, and the stream does not end as if
 // it were whole (R-051).
 func TestBrokenStream(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text, p.fails, p.pace = "one two three", 4, 20*time.Millisecond
 	url := served(t, p, nil) + "/v1/chat/completions"
 	_, body := post(t, url, ask(`,"stream":true`))
@@ -618,9 +618,9 @@ func TestBrokenStream(t *testing.T) {
 
 // A client that goes away frees its slot at once (R-043).
 func TestGoneClient(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = strings.Repeat("word ", 10000), 5*time.Millisecond
-	url := served(t, p, func(s *Options) { s.Slots = 1 }) + "/v1/chat/completions"
+	url := served(t, p, func(o *Options) { o.Slots = 1 }) + "/v1/chat/completions"
 	for _, stream := range []string{"true", "false"} {
 		ctx, cancel := context.WithCancel(context.Background())
 		req, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(ask(`,"stream":`+stream)))
@@ -649,9 +649,9 @@ func TestGoneClient(t *testing.T) {
 
 // Beyond slots and queue, requests are refused, and told when to come again.
 func TestBusy(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = strings.Repeat("word ", 10000), 5*time.Millisecond
-	url := served(t, p, func(s *Options) { s.Slots, s.Queue = 1, -1 })
+	url := served(t, p, func(o *Options) { o.Slots, o.Queue = 1, -1 })
 	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(ask(`,"stream":true`)))
 	if err != nil {
 		t.Fatal(err)
@@ -679,7 +679,7 @@ func TestBusy(t *testing.T) {
 }
 
 // Clients take turns: whoever sends many requests delays others by one.
-func TestGateIsFair(t *testing.T) {
+func TestAdmissionIsFair(t *testing.T) {
 	g := newAdmission(1, 10)
 	ctx := context.Background()
 	if err := g.acquire(ctx, "a", 1); err != nil {
@@ -716,9 +716,9 @@ func TestGateIsFair(t *testing.T) {
 
 // Pages of other sites and hosts of other names are kept out (R-069), and with a key
 // whoever lacks it.
-func TestDoor(t *testing.T) {
-	p := newParrot(baseChat(t))
-	open, locked := served(t, p, nil), served(t, p, func(s *Options) { s.Key = "secret" })
+func TestAuthorization(t *testing.T) {
+	p := newFakeSampler(baseChat(t))
+	open, locked := served(t, p, nil), served(t, p, func(o *Options) { o.Key = "secret" })
 	for _, tt := range []struct {
 		name, url, path string
 		header          [2]string
@@ -770,9 +770,9 @@ func TestDoor(t *testing.T) {
 
 // No body brings the handler down, and each gets an answer in the protocol's form.
 func FuzzChats(f *testing.F) {
-	p := newParrot(baseChat(f))
+	p := newFakeSampler(baseChat(f))
 	p.text = aCall
-	h, err := New(Options{Name: "m", Chat: p.chat, Sampler: p, Window: 500})
+	h, err := newHandler(Options{Name: "m", Sampler: p, Window: 500}, p.chat)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -17,13 +17,14 @@ import (
 	"time"
 
 	"envace/internal/openai"
+
 	"go.uber.org/goleak"
 )
 
-// narrow is a listener whose connections hold little that has not been read.
-type narrow struct{ net.Listener }
+// smallBuffers is a listener whose connections hold little that has not been read.
+type smallBuffers struct{ net.Listener }
 
-func (n narrow) Accept() (net.Conn, error) {
+func (n smallBuffers) Accept() (net.Conn, error) {
 	conn, err := n.Listener.Accept()
 	if err == nil {
 		conn.(*net.TCPConn).SetWriteBuffer(8 << 10) //nolint:errcheck // it makes the test sharper, no more
@@ -31,15 +32,15 @@ func (n narrow) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// besieged serves p as envace serve does, with short times, and returns the address.
-func besieged(t *testing.T, p *parrot, change func(*Options)) (addr string, h *Handler) {
+// startServer serves p as envace serve does, with short times, and returns the address.
+func startServer(t *testing.T, p *fakeSampler, change func(*Options)) (addr string, h *Handler) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
-	s := Options{Name: "m", Chat: p.chat, Sampler: p, Window: 1 << 20, Timeouts: Timeouts{time.Second, 300 * time.Millisecond, 300 * time.Millisecond, time.Minute}}
+	o := Options{Name: "m", Sampler: p, Window: 1 << 20, Timeouts: Timeouts{time.Second, 300 * time.Millisecond, 300 * time.Millisecond, time.Minute}}
 	if change != nil {
-		change(&s)
+		change(&o)
 	}
-	h, err := New(s)
+	h, err := newHandler(o, p.chat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func besieged(t *testing.T, p *parrot, change func(*Options)) (addr string, h *H
 	}
 	server := h.Server(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(narrow{l}) }()
+	go func() { ended <- server.Serve(smallBuffers{l}) }()
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
 		server.Close()
@@ -121,9 +122,9 @@ func TestSlowReaders(t *testing.T) {
 		{"a body, a byte at a time", large, 0, byteWise},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newParrot(baseChat(t))
+			p := newFakeSampler(baseChat(t))
 			p.text, p.pace = strings.Repeat("word ", 80), tt.pace
-			addr, h := besieged(t, p, func(s *Options) { s.Slots = 3 })
+			addr, h := startServer(t, p, func(o *Options) { o.Slots = 3 })
 			conn := send(t, addr, rawChatRequest(ask(tt.extra)))
 			eventually(t, "the answers are under way", func() bool { return free(h) == 1 })
 			var reading sync.WaitGroup
@@ -150,9 +151,9 @@ func TestSlowReaders(t *testing.T) {
 // Whoever reads slowly, but keeps up, gets the whole answer; and what a connection
 // waited for in one answer is not held against the next.
 func TestSteadyReader(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = strings.Repeat("word ", 20), 5*time.Millisecond
-	addr, _ := besieged(t, p, nil)
+	addr, _ := startServer(t, p, nil)
 	body := ask(`,"stream":true`)
 	conn := send(t, addr, rawChatRequest(body))
 	for range 2 {
@@ -177,9 +178,9 @@ func TestSteadyReader(t *testing.T) {
 // Five hundred connections that ask for nothing whole hold up nobody, and are gone
 // once their time is over.
 func TestHalfOpenConnections(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text = "ok"
-	addr, h := besieged(t, p, func(s *Options) { s.Key = "secret" })
+	addr, h := startServer(t, p, func(o *Options) { o.Key = "secret" })
 	whole := rawChatRequest(ask(""))
 	head := "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n%s\r\n"
 	key := "Authorization: Bearer secret\r\n"
@@ -222,13 +223,13 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// stuck is the answer to a client that reads only once it is let go.
-type stuck struct {
+// blockedWriter is the answer to a client that reads only once it is let go.
+type blockedWriter struct {
 	http.ResponseWriter
 	writing, resume chan struct{}
 }
 
-func (s stuck) Write(p []byte) (int, error) {
+func (s blockedWriter) Write(p []byte) (int, error) {
 	close(s.writing)
 	<-s.resume
 	return len(p), nil
@@ -236,12 +237,12 @@ func (s stuck) Write(p []byte) (int, error) {
 
 // Nobody waits for a client that asks for the metrics and does not read them.
 func TestUnreadMetrics(t *testing.T) {
-	p := newParrot(baseChat(t))
-	h, err := New(Options{Name: "m", Chat: p.chat, Sampler: p, Window: 100})
+	p := newFakeSampler(baseChat(t))
+	h, err := newHandler(Options{Name: "m", Sampler: p, Window: 100}, p.chat)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := stuck{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	w := blockedWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -259,9 +260,9 @@ func TestUnreadMetrics(t *testing.T) {
 
 // Beyond the bound on connections, those that ask for nothing make room.
 func TestTooManyConnections(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = "a b c d e f g", 50*time.Millisecond
-	addr, h := besieged(t, p, func(s *Options) { s.MaxConns, s.Timeouts.Header = 5, time.Minute })
+	addr, h := startServer(t, p, func(o *Options) { o.MaxConns, o.Timeouts.Header = 5, time.Minute })
 	conn := send(t, addr, rawChatRequest(ask(`,"stream":true`)))
 	eventually(t, "the answer is under way", func() bool { return p.active.Load() == 1 })
 	for range 50 {
@@ -298,15 +299,15 @@ func untilDone(r io.Reader) io.Reader {
 // All requests together hold a bounded number of bytes; beyond it they are told to
 // come again.
 func TestTooManyBytes(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text = "ok"
-	addr, h := besieged(t, p, func(s *Options) { s.MaxBody, s.Timeouts.Body = 10_000, time.Minute })
+	addr, h := startServer(t, p, func(o *Options) { o.MaxBody, o.Timeouts.Body = 10_000, time.Minute })
 	head := "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\n"
 	var held []net.Conn
-	for range maxBodies {
+	for range maxInFlight {
 		held = append(held, send(t, addr, head+strings.Repeat(" ", 9990)))
 	}
-	eventually(t, "they are held", func() bool { return h.bodyBytes.Load() == 9990*maxBodies })
+	eventually(t, "they are held", func() bool { return h.bodyBytes.Load() == 9990*maxInFlight })
 	url := "http://" + addr + "/v1/chat/completions"
 	status, answer := post(t, url, strings.Repeat(" ", 1000)+ask(""))
 	if status != 429 || !strings.Contains(answer, "large requests") {
@@ -324,15 +325,15 @@ func TestTooManyBytes(t *testing.T) {
 // A server that stops waits for answers under way, not for connections that hold half
 // a request.
 func TestDrainAmongHalfOpenConnections(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = "a b c d e f g", 20*time.Millisecond
-	addr, h := besieged(t, p, func(s *Options) { s.Timeouts = Timeouts{} })
+	addr, h := startServer(t, p, func(o *Options) { o.Timeouts = Timeouts{} })
 	conn := send(t, addr, rawChatRequest(ask(`,"stream":true`)))
 	for _, text := range []string{"", "GET /hea", rawChatRequest(ask(""))[:120]} {
 		send(t, addr, text)
 	}
 	eventually(t, "all are there", func() bool { return h.conns.open() == 4 && p.active.Load() == 1 })
-	h.Drain()
+	h.drain()
 	eventually(t, "those that wait are gone", func() bool { return h.conns.open() == 1 })
 	answer, err := io.ReadAll(untilDone(conn))
 	if err != nil || !strings.Contains(string(answer), "[DONE]") {
@@ -345,9 +346,9 @@ func TestDrainAmongHalfOpenConnections(t *testing.T) {
 
 // A body that is cut short or badly framed is refused, and harms nobody.
 func TestBrokenBodies(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text = "ok"
-	addr, h := besieged(t, p, nil)
+	addr, h := startServer(t, p, nil)
 	good := ask("")
 	line := "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
 	for _, tt := range []struct {
@@ -394,9 +395,9 @@ func TestBrokenBodies(t *testing.T) {
 func TestGoneInMidStream(t *testing.T) {
 	for _, how := range []string{"closes", "resets", "half closes"} {
 		t.Run(how, func(t *testing.T) {
-			p := newParrot(baseChat(t))
+			p := newFakeSampler(baseChat(t))
 			p.text, p.pace = strings.Repeat("word ", 1000), 2*time.Millisecond
-			addr, h := besieged(t, p, func(s *Options) { s.Timeouts.Write = time.Minute })
+			addr, h := startServer(t, p, func(o *Options) { o.Timeouts.Write = time.Minute })
 			conn := send(t, addr, rawChatRequest(ask(`,"stream":true`))).(*net.TCPConn)
 			if _, err := io.ReadFull(conn, make([]byte, 500)); err != nil {
 				t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"envace/internal/openai"
+	"envace/internal/openai/client"
 )
 
 // heard is a token of an answer with its log-probability, and the likeliest others.
@@ -23,12 +24,20 @@ type heard struct {
 // as good as equal, and tokens in common have the same log-probabilities. The file
 // as it is, llama.cpp multiplies by activations rounded to 8 bits, and we by none.
 func TestLlamaCppGreedyTexts(t *testing.T) {
-	theirs := llamaCpp(t, "").BaseURL
+	server := os.Getenv("ENVACE_LLAMACPP")
+	if server == "" {
+		t.Skip("ENVACE_LLAMACPP is not set: bench/peers/llamacpp.sh sets it")
+	}
+	theirs, _, err := client.ParseTarget(server)
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := os.Getenv("ENVACE_SMOLLM2")
 	if path == "" {
 		t.Fatal("ENVACE_SMOLLM2 is not set")
 	}
-	ours := serve.serveReal(t, path) + "/v1"
+	ours, _ := serveModel(t, path)
+	ours += "/v1"
 	prompts := []string{
 		"What is the capital of France?", "Write a short poem about the sea.", "Explain in two sentences how a bicycle stays upright.",
 		"List three uses of salt.", "Who wrote Hamlet, and when?", "def fibonacci(n):", "The order was placed on Monday, and", "Once upon a time there was a small",
@@ -87,10 +96,10 @@ func tell(t *testing.T, base, model, prompt string, raw bool) []heard {
 	}
 	quoted, _ := json.Marshal(prompt)
 	if raw {
-		_, body := serve.post(t, base+"/completions", fmt.Sprintf(`{"model":%q,"prompt":%s,"max_tokens":32,"temperature":0,"logprobs":5%s}`, model, quoted, more))
+		_, body := post(t, base+"/completions", fmt.Sprintf(`{"model":%q,"prompt":%s,"max_tokens":32,"temperature":0,"logprobs":5%s}`, model, quoted, more))
 		return completed(t, body)
 	}
-	_, body := serve.post(t, base+"/chat/completions", fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%s}],"max_tokens":32,"temperature":0,"logprobs":true,"top_logprobs":5%s}`, model, quoted, more))
+	_, body := post(t, base+"/chat/completions", fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%s}],"max_tokens":32,"temperature":0,"logprobs":true,"top_logprobs":5%s}`, model, quoted, more))
 	var r openai.ChatResponse
 	if json.Unmarshal([]byte(body), &r) != nil || len(r.Choices) != 1 || r.Choices[0].Logprobs == nil {
 		t.Fatalf("%s: %.500s", base, body)

@@ -29,7 +29,7 @@ func both(t *testing.T, url, extra string) map[string]openai.ChatChoice {
 // However short the limit: an answer that it cuts ends by length, and what of it was a
 // call in the making is none (R-020). One that a limit leaves whole does not.
 func TestLimitsInCalls(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	p.text = "<think>hm</think>So: " + aCall + "\n" + bigCall
 	whole := map[int]int{} // calls that are closed behind so many tokens
 	ids, text := p.tokens(), ""
@@ -59,7 +59,7 @@ func TestLimitsInCalls(t *testing.T) {
 // What is said comes once: as thinking, as content or as a call, and the markup not at
 // all (R-005, R-036, R-089, R-090).
 func TestEveryWordComesOnce(t *testing.T) {
-	p := newParrot(baseChat(t))
+	p := newFakeSampler(baseChat(t))
 	url := served(t, p, nil)
 	call := func(word string) string {
 		return `<tool_call>{"name": "f", "arguments": {"a": "` + word + `"}}</tool_call>`
@@ -100,9 +100,9 @@ func TestEveryWordComesOnce(t *testing.T) {
 // Content is what is written in it: no null, and nothing of the form that it came in
 // (R-050, R-058).
 func TestContentInPrompts(t *testing.T) {
-	w := &witness{parrot: newParrot(baseChat(t))}
+	w := &recorder{fakeSampler: newFakeSampler(baseChat(t))}
 	w.text = "ok"
-	url := served(t, w.parrot, func(s *Options) { s.Sampler = w })
+	url := served(t, w.fakeSampler, func(o *Options) { o.Sampler = w })
 	asked := func(messages string) string {
 		w.asked = nil
 		status, answer := post(t, url+"/v1/chat/completions", `{"model":"m","messages":`+messages+`}`)
@@ -136,9 +136,9 @@ func TestContentInPrompts(t *testing.T) {
 // What a tool choice forbids is not shown to the model, and not read of what it says
 // (R-049).
 func TestForbiddenTools(t *testing.T) {
-	w := &witness{parrot: newParrot(baseChat(t))}
+	w := &recorder{fakeSampler: newFakeSampler(baseChat(t))}
 	w.text = aCall
-	url := served(t, w.parrot, func(s *Options) { s.Sampler = w })
+	url := served(t, w.fakeSampler, func(o *Options) { o.Sampler = w })
 	for _, tt := range []struct {
 		extra string
 		shown bool
@@ -164,7 +164,7 @@ func TestDecoys(t *testing.T) {
 		t.Fatal(err, llama.Notes())
 	}
 	for name, c := range map[string]*render.Chat{"tags": base, "bare": llama} {
-		p := newParrot(c)
+		p := newFakeSampler(c)
 		url := served(t, p, nil)
 		for says, want := range map[string]map[string]int{
 			`{"name": "f", "parameters": {"a": 1}}`: {"bare": 1}, ` {"name": "f", "parameters": {}}` + "\n": {"bare": 1}, `{"name": "Alice"}`: {}, `{"name": "f"}`: {}, `{"name": "h", "parameters": {}}`: {}, `["f"]`: {},

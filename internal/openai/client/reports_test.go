@@ -1,17 +1,13 @@
 package client
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"envace/chat"
@@ -156,43 +152,6 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Whoever gives up a request, with a stream or without, frees the slot at the other end
-// (R-043).
-func TestGivingUpFreesTheServer(t *testing.T) {
-	p := serve.newParrot(serve.baseChat(t))
-	p.text, p.pace = strings.Repeat("word ", 10000), 5*time.Millisecond
-	client := Client{BaseURL: serve.served(t, p, func(s *serve.Options) { s.Slots = 1 }) + "/v1", Model: "m"}
-	for range 2 {
-		for name, ask := range map[string]func(context.Context) error{
-			"whole": func(ctx context.Context) error {
-				_, _, err := client.Complete(ctx, hi(), nil, chat.Options{})
-				return err
-			},
-			"stream": func(ctx context.Context) error {
-				_, _, err := client.Stream(ctx, hi(), nil, chat.Options{}, func(string, string) {})
-				return err
-			},
-		} {
-			ctx, cancel := context.WithCancel(t.Context())
-			failed := make(chan error)
-			go func() { failed <- ask(ctx) }()
-			for p.active.Load() == 0 {
-				time.Sleep(time.Millisecond)
-			}
-			cancel()
-			if err := <-failed; !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: %v", name, err)
-			}
-			for began := time.Now(); p.active.Load() > 0; time.Sleep(time.Millisecond) {
-				if time.Since(began) > 10*time.Second {
-					t.Fatalf("%s: the slot is not free", name)
-				}
-			}
-		}
-	}
-	http.DefaultClient.CloseIdleConnections()
-}
-
 // What is cut for an error is cut between characters, and has no bytes that the
 // terminal or a strict reader would choke on (R-060).
 func TestShortErrors(t *testing.T) {
@@ -252,54 +211,4 @@ func TestNamesOfTools(t *testing.T) {
 	if slices.Sort(sent); len(slices.Compact(sent)) != len(names) {
 		t.Errorf("two names became one: %q", sent)
 	}
-}
-
-// A message with all that it can have is the same behind every layer: client, wire,
-// server, and back (R-109). Numbers keep their digits (R-006).
-func TestNothingOfAMessageIsLost(t *testing.T) {
-	args := json.RawMessage(`{"id": 9007199254740993, "low": -9223372036854775808, "huge": 1e400, "x": 0.1, "one": 1.0, "n": null, "e": [], "s": "</tool_call> é \" <b>"}`)
-	msgs := []chat.Message{
-		{Role: chat.System, Content: "be\nkind", Name: "boss"}, {Role: chat.User, Content: "", Name: "Ada"},
-		{Role: chat.Assistant, Content: " both ", Thinking: "hm\n", Name: "", Calls: []chat.Call{{ID: "c1", Name: "f", Arguments: args}, {ID: "c2", Name: "g", Arguments: json.RawMessage("{}")}}},
-		{Role: chat.Tool, Content: "null", CallID: "c1", Name: "f"}, {Role: chat.Tool, Content: "", CallID: "c2", Name: "g"},
-		{Role: chat.Assistant, Thinking: "t", Calls: []chat.Call{{ID: "c1", Name: "f", Arguments: args}}}, {Role: chat.Tool, Content: "[]", CallID: "c1", Name: "f"},
-		{Role: chat.Assistant, Content: "done", Thinking: "hm"}, {Role: chat.User, Content: "😀 <|im_end|>"},
-	}
-	strict := true
-	tools := []chat.Function{{Name: "f", Description: "d < e", Parameters: json.RawMessage(`{"type":"object","properties":{"b":{},"a":{}}}`), Strict: &strict}, {Name: "g", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}}
-	c := Client{Model: "m", SendThinking: true}
-	data, err := chat.Marshal(c.request(msgs, tools, chat.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var body serve.chatBody
-	if err := serve.decodeStrict(data, &body, serve.ignoredFields, ""); err != nil {
-		t.Fatal(err)
-	}
-	got, err := serve.parseMessages(body.Messages)
-	if err != nil || !reflect.DeepEqual(got, msgs) {
-		t.Errorf("%v\n got %+v\nwant %+v", err, got, msgs)
-	}
-	if got, err := serve.parseTools(body.Tools); err != nil || !reflect.DeepEqual(got, tools) {
-		t.Errorf("%v\n got %+v\nwant %+v", err, got, tools)
-	}
-
-	p := serve.newParrot(serve.baseChat(t))
-	p.text = "<think>hm</think>Well.\n<tool_call>{\"name\": \"f\", \"arguments\": " + string(args) + `}</tool_call>`
-	url := serve.served(t, p, nil)
-	client := Client{BaseURL: url + "/v1", Model: "m"}
-	for name, ask := range map[string]func() (chat.Message, chat.Usage, error){
-		"whole": func() (chat.Message, chat.Usage, error) {
-			return client.Complete(t.Context(), hi(), tools, chat.Options{})
-		},
-		"stream": func() (chat.Message, chat.Usage, error) {
-			return client.Stream(t.Context(), hi(), tools, chat.Options{}, nil)
-		},
-	} {
-		m, u, err := ask()
-		if err != nil || m.Thinking != "hm" || m.Content != "Well." || len(m.Calls) != 1 || m.Calls[0].ID == "" || m.Calls[0].Name != "f" || string(m.Calls[0].Arguments) != string(args) || u.Completion != len(p.tokens()) {
-			t.Errorf("%s: %+v %+v %v", name, m, u, err)
-		}
-	}
-	http.DefaultClient.CloseIdleConnections()
 }

@@ -19,7 +19,7 @@ func (c *Client) request(msgs []chat.Message, tools []chat.Function, o chat.Opti
 		if len(params) == 0 {
 			params = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		req.Tools = append(req.Tools, openai.Tool{"function", openai.Function{f.Name, f.Description, params, f.Strict}})
+		req.Tools = append(req.Tools, openai.Tool{Type: "function", Function: openai.Function{Name: f.Name, Description: f.Description, Parameters: params, Strict: f.Strict}})
 	}
 	if len(tools) > 0 {
 		req.ToolChoice = &openai.ToolChoice{Mode: "auto"} // some servers treat absence as none
@@ -54,7 +54,7 @@ func (c *Client) message(m chat.Message) openai.Message {
 			out.Reasoning = m.Thinking
 		}
 		for _, call := range m.Calls {
-			out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: call.ID, Type: "function", Function: openai.FunctionCall{call.Name, string(call.Arguments)}})
+			out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: call.ID, Type: "function", Function: openai.FunctionCall{Name: call.Name, Arguments: string(call.Arguments)}})
 		}
 		if len(m.Calls) > 0 && m.Content == "" {
 			out.Content = nil

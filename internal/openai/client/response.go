@@ -203,5 +203,5 @@ func (a *accumulator) logValue() any {
 	if err != nil && !errors.Is(err, chat.ErrCut) {
 		return nil
 	}
-	return map[string]any{"message": m, "finish_reason": a.finish, "usage": openai.Usage{usage.Prompt, usage.Completion, usage.Prompt + usage.Completion}}
+	return map[string]any{"message": m, "finish_reason": a.finish, "usage": openai.Usage{PromptTokens: usage.Prompt, CompletionTokens: usage.Completion, TotalTokens: usage.Prompt + usage.Completion}}
 }

@@ -191,7 +191,7 @@ func (c *Client) postJSON(ctx context.Context, url string, body, got any, usage 
 		if u == (chat.Usage{}) {
 			return nil, u
 		}
-		return openai.Usage{u.Prompt, u.Completion, u.Prompt + u.Completion}, u
+		return openai.Usage{PromptTokens: u.Prompt, CompletionTokens: u.Completion, TotalTokens: u.Prompt + u.Completion}, u
 	})
 	if err != nil {
 		return fmt.Errorf("model %s at %s: %w", c.Model, c.host(), err)

@@ -3,18 +3,16 @@ package client
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
-	"reflect"
-	"slices"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"envace/engine"
 	"envace/engine/cpu"
 	"envace/internal/openai"
+	"envace/internal/weights"
 	"envace/render"
 )
 
@@ -51,7 +49,7 @@ func standIn(t *testing.T, s engine.Sampler, eos int) http.HandlerFunc {
 			for i, id := range req.InputIDs {
 				lp := "null"
 				if i > 0 {
-					lp = serve.asJSON(rows[0][i-1])
+					lp = asJSON(rows[0][i-1])
 				}
 				input = append(input, fmt.Sprintf("[%s,%d,null]", lp, id))
 			}
@@ -68,7 +66,7 @@ func standIn(t *testing.T, s engine.Sampler, eos int) http.HandlerFunc {
 				told = drawn[0].Logprobs
 			}
 			for i, lp := range told {
-				output = append(output, fmt.Sprintf("[%s,%d,null]", serve.asJSON(lp), ids[i]))
+				output = append(output, fmt.Sprintf("[%s,%d,null]", asJSON(lp), ids[i]))
 			}
 			finish = fmt.Sprintf(`{"type":"length","length":%d}`, p.Max)
 			if drawn[0].Stop == engine.StopToken {
@@ -77,28 +75,14 @@ func standIn(t *testing.T, s engine.Sampler, eos int) http.HandlerFunc {
 		}
 		w.Header().Set("Content-Type", whole)
 		fmt.Fprintf(w, `{"text":"…","output_ids":%s,"meta_info":{"id":"x","finish_reason":%s,"prompt_tokens":%d,"weight_version":"default","input_token_logprobs":[%s],"output_token_logprobs":[%s],"completion_tokens":%d,"cached_tokens":0,"e2e_latency":0.1}}`,
-			serve.asJSON(ids), finish, len(req.InputIDs), strings.Join(input, ","), strings.Join(output, ","), len(ids))
+			asJSON(ids), finish, len(req.InputIDs), strings.Join(input, ","), strings.Join(output, ","), len(ids))
 	}
-}
-
-// baseEngine is the shipped model.
-func baseEngine(t *testing.T) (engine.Sampler, *render.Chat, int) {
-	t.Helper()
-	e, err := cpu.Open(serve.baseFolder, cpu.Options{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := e.Sampler(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, serve.baseChat(t), e.Window()
 }
 
 // Whatever the temperature, tokens and log-probabilities are the engine's behind the
 // server, bit for bit.
 func TestSGLang(t *testing.T) {
-	local, format, _ := baseEngine(t)
+	local, format := baseModel(t)
 	c := peer(t, standIn(t, local, format.Stop()[0]))
 	remote := SGLang{c}
 	prompt, err := format.Prompt(hi(), nil, render.Options{})
@@ -169,74 +153,34 @@ func TestSGLangRefuses(t *testing.T) {
 	}
 }
 
-// One seed gives one set of samples, whatever runs beside it, all different; each
-// other seed gives others, and more samples begin with those of fewer.
-func TestSamplesOfOneSeed(t *testing.T) {
-	local, format, window := baseEngine(t)
-	h, err := serve.New(serve.Options{Name: "m", Chat: format, Sampler: local, Window: window})
+// baseModel is the shipped model.
+func baseModel(t *testing.T) (engine.Sampler, *render.Chat) {
+	t.Helper()
+	folder := filepath.Join("..", "..", "..", "recipes", "base")
+	m, err := weights.Open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	remote := Sampler{peer(t, h.ServeHTTP)}
-	prompt, err := format.Prompt(hi(), nil, render.Options{})
+	defer m.Close()
+	c, err := render.Open(m, render.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const n = 6
-	seeds := []uint64{0, 1, 2, 1 << 62}
-	results := make([][]engine.Sequence, 3*len(seeds))
-	var all sync.WaitGroup
-	for i := range results {
-		all.Go(func() {
-			many := n
-			if i < len(seeds) {
-				many = 2
-			}
-			got, err := remote.Sample(t.Context(), prompt, many, engine.Params{MaxTokens: 24, Temperature: 2, Seed: seeds[i%len(seeds)], Stop: format.Stop()})
-			if err != nil {
-				t.Error(err)
-			}
-			results[i] = got
-		})
+	e, err := cpu.Open(folder, cpu.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
 	}
-	all.Wait()
-	seen := map[string]uint64{}
-	for i, seed := range seeds {
-		few, once, again := results[i], results[len(seeds)+i], results[2*len(seeds)+i]
-		if len(once) != n || !reflect.DeepEqual(once, again) || !reflect.DeepEqual(few, once[:2]) {
-			t.Errorf("seed %d: %v\n%v\n%v", seed, few, once, again)
-		}
-		for _, s := range once {
-			if other, ok := seen[fmt.Sprint(s.Tokens)]; ok {
-				t.Errorf("%v is a sample of seed %d and of %d", s.Tokens, seed, other)
-			}
-			seen[fmt.Sprint(s.Tokens)] = seed
-		}
+	s, err := e.Sampler(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	texts := map[string]bool{}
-	for range 2 { // a chat's answers have seeds of their own too
-		body := `{"model":"m","messages":[{"role":"user","content":"hi"}],"max_tokens":24,"temperature":2,"n":4,"seed":5,"return_token_ids":true}`
-		resp, err := remote.Client.HTTP.Post(remote.Client.BaseURL+"/chat/completions", whole, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		var r openai.ChatResponse
-		if err := json.Unmarshal(data, &r); err != nil {
-			t.Fatalf("%s: %v", data, err)
-		}
-		var ids [][]int
-		for _, c := range r.Choices {
-			ids = append(ids, c.TokenIDs)
-		}
-		slices.SortFunc(ids, slices.Compare)
-		if len(slices.CompactFunc(slices.Clone(ids), slices.Equal)) != 4 {
-			t.Errorf("some of %v are the same", ids)
-		}
-		texts[fmt.Sprint(ids)] = true
+	return s, c
+}
+
+func asJSON(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
 	}
-	if len(texts) != 1 {
-		t.Errorf("one seed, and different answers: %v", texts)
-	}
+	return string(data)
 }
