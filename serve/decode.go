@@ -64,16 +64,11 @@ func decodeStrict(data []byte, v any, ignored map[string][]string, path string) 
 }
 
 // fieldNames returns the JSON names of the fields of t, including embedded structs.
-func fieldNames(t reflect.Type) []string {
-	var names []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.Anonymous {
-			names = append(names, fieldNames(f.Type)...)
-			continue
+func fieldNames(t reflect.Type) (names []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous {
+			names = append(names, name)
 		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		names = append(names, name)
 	}
 	return names
 }

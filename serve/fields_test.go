@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,45 +18,16 @@ import (
 	"envace/render"
 )
 
-// Lists are never null, whatever else a value lacks.
-func TestEmptyListsAreLists(t *testing.T) {
-	for _, v := range []any{
-		openai.ChatRequest{}, openai.CompletionRequest{Prompt: openai.Prompt{Texts: []string{""}}}, openai.ChatResponse{}, openai.ChatChoice{}, openai.ChatLogprobs{}, openai.TokenLogprob{}, openai.Alternative{}, openai.ChatChunk{}, openai.ChunkChoice{},
-		openai.Delta{}, openai.Message{}, openai.ToolCall{}, openai.Tool{}, openai.JSONSchema{Schema: json.RawMessage("{}")}, openai.Completion{}, openai.CompletionChoice{}, openai.TextLogprobs{}, openai.Models{}, openai.Model{}, openai.ErrorResponse{},
-	} {
-		var fields map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(asJSON(v)), &fields); err != nil {
-			t.Fatal(err)
-		}
-		for name, f := range namedFields(reflect.TypeOf(v)) {
-			if k := f.Kind(); (k == reflect.Slice || k == reflect.Map) && string(fields[name]) == "null" {
-				t.Errorf("%T: %s is null", v, name)
-			}
-		}
-	}
-}
-
-// namedFields are the fields of a struct by their JSON names, those of embedded ones
-// included.
-func namedFields(s reflect.Type) map[string]reflect.Type {
-	out := map[string]reflect.Type{}
-	for i := range s.NumField() {
-		f := s.Field(i)
-		if f.Anonymous {
-			maps.Copy(out, namedFields(f.Type))
-			continue
-		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		out[name] = f.Type
-	}
-	return out
-}
-
 // fieldPaths are the fields of a request and of what it holds, such as
 // tools.function.name.
 func fieldPaths(s reflect.Type, before string) []string {
 	var out []string
-	for name, f := range namedFields(s) {
+	for _, field := range reflect.VisibleFields(s) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		f := field.Type
+		if field.Anonymous {
+			continue
+		}
 		for f.Kind() == reflect.Pointer || f.Kind() == reflect.Slice && f != reflect.TypeFor[json.RawMessage]() {
 			f = f.Elem()
 		}

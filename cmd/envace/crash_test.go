@@ -52,7 +52,7 @@ func TestKilledServer(t *testing.T) {
 			s.cmd.Wait()         //nolint:errcheck // it was killed
 		}
 	})
-	if err == nil || !strings.Contains(err.Error(), "the stream was cut off") || !strings.Contains(err.Error(), "not tried again") || strings.Count(watcherLog.String(), "\n") != 1 {
+	if err == nil || !strings.Contains(err.Error(), "the stream was cut off") || !strings.Contains(err.Error(), "not retried") || strings.Count(watcherLog.String(), "\n") != 1 {
 		t.Errorf("the client that watches: %v\n%s", err, watcherLog.String())
 	}
 	if after := contents(t, dir); !reflect.DeepEqual(after, before) {

@@ -200,7 +200,7 @@ func TestPullRefuses(t *testing.T) {
 		{"silent", "acme/tiny", func(s *standin.Hub, h *Hub) {
 			h.Patience = 20 * time.Millisecond
 			s.Fault = func(r *http.Request) *standin.Fault { return &standin.Fault{Silent: true} }
-		}, retry.ErrIdleTimeout, "given up"},
+		}, retry.ErrIdleTimeout, "after 6 attempts"},
 		{"nobody there", "acme/tiny", func(s *standin.Hub, h *Hub) { h.Endpoint = "http://127.0.0.1:1" }, nil, "(after 6 attempts)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -171,7 +171,7 @@ func TestClientRefuses(t *testing.T) {
 		is    error
 		tries int32
 	}{
-		{"openai's object", status(400, whole, `{"error":{"message":"no such field","type":"invalid_request_error","param":"x","code":null}}`), "answers 400 Bad Request: no such field", nil, 1},
+		{"openai's object", status(400, whole, `{"error":{"message":"no such field","type":"invalid_request_error","param":"x","code":null}}`), "returned 400 Bad Request: no such field", nil, 1},
 		{"older vllm", status(400, whole, `{"object":"error","message":"This model's maximum context length is 8 tokens.","type":"BadRequestError","code":400}`), "maximum context length", engine.ErrWindow, 1},
 		{"window by code", status(400, whole, `{"error":{"message":"too long","code":"context_length_exceeded"}}`), "too long", engine.ErrWindow, 1},
 		{"llama.cpp", status(400, whole, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error","n_ctx":8}}`), "context size", engine.ErrWindow, 1},
@@ -179,16 +179,16 @@ func TestClientRefuses(t *testing.T) {
 		{"a text", status(404, whole, `{"error":"model not found"}`), "404 Not Found: model not found", nil, 1},
 		{"detail of FastAPI", status(422, whole, `{"detail":[{"loc":["body"],"msg":"Field required"}]}`), "Field required", nil, 1},
 		{"a malformed request with status 500", status(500, whole, `{"error":{"message":"1 validation error:\n  {'type': 'less_than_equal', 'loc': ('body', 'top_p'), 'msg': 'Input should be less than or equal to 1', 'input': 1.5, 'ctx': {'le': 1.0}}\n","type":"internal_server_error","param":null,"code":null}}`), "'top_p'", nil, 1},
-		{"a page", status(502, "text/html", "<html>\n<b>Bad gateway</b></html>"), "502 Bad Gateway: <html> <b>Bad gateway</b></html>; given up after 3 tries", nil, 3},
-		{"nothing", status(500, whole, ""), "500 Internal Server Error; given up", nil, 3},
-		{"busy", status(429, whole, `{"error":{"message":"slow down","type":"rate_limit_error"}}`), "slow down; given up after 3 tries", nil, 3},
+		{"a page", status(502, "text/html", "<html>\n<b>Bad gateway</b></html>"), "502 Bad Gateway: <html> <b>Bad gateway</b></html> (after 3 attempts)", nil, 3},
+		{"nothing", status(500, whole, ""), "500 Internal Server Error (after 3 attempts)", nil, 3},
+		{"busy", status(429, whole, `{"error":{"message":"slow down","type":"rate_limit_error"}}`), "slow down (after 3 attempts)", nil, 3},
 		{"no money", status(429, whole, `{"error":{"message":"pay","code":"insufficient_quota"}}`), "pay", nil, 1},
 		{"led elsewhere", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusFound) }, "302 Found", nil, 1},
-		{"not JSON", sends(whole, "<html>"), "not of OpenAI's form", nil, 3},
+		{"not JSON", sends(whole, "<html>"), "invalid response", nil, 3},
 		{"no choices", sends(whole, `{"object":"list","data":[]}`), "no choices", nil, 3},
-		{"an error with status 200", sends(whole, `{"choices":null,"error":{"message":"bad tool","type":"invalid_request_error"}}`), "refuses: bad tool", nil, 1},
-		{"an error in the stream", sends(sse, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[],\"error\":{\"message\":\"upstream died\",\"type\":\"server_error\"}}\n\ndata: [DONE]\n\n"), "upstream died; given up after 3 tries", nil, 3},
-		{"a malformed chunk", sends(sse, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choi\n\n"), "a chunk of the stream is not of OpenAI's form", nil, 3},
+		{"an error with status 200", sends(whole, `{"choices":null,"error":{"message":"bad tool","type":"invalid_request_error"}}`), "reports an error: bad tool", nil, 1},
+		{"an error in the stream", sends(sse, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[],\"error\":{\"message\":\"upstream died\",\"type\":\"server_error\"}}\n\ndata: [DONE]\n\n"), "upstream died (after 3 attempts)", nil, 3},
+		{"a malformed chunk", sends(sse, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choi\n\n"), "invalid chunk in the stream", nil, 3},
 		{"a stream without end", sends(sse, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n"), "without a finish_reason", nil, 3},
 		{"an empty stream", sends(sse, ""), "without a finish_reason", nil, 3},
 	} {
@@ -260,7 +260,7 @@ func TestStreamIsNotTriedAgainOnceShown(t *testing.T) {
 	})
 	var seen []string
 	_, _, err := c.Stream(t.Context(), hi(), nil, chat.Options{}, func(content, _ string) { seen = append(seen, content) })
-	if err == nil || !strings.Contains(err.Error(), "not tried again") || tries.Load() != 2 || !reflect.DeepEqual(seen, []string{"a"}) {
+	if err == nil || !strings.Contains(err.Error(), "not retried") || tries.Load() != 2 || !reflect.DeepEqual(seen, []string{"a"}) {
 		t.Errorf("%v after %d tries, saw %q", err, tries.Load(), seen)
 	}
 }

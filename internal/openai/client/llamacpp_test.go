@@ -140,7 +140,7 @@ func TestLlamaCppRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			before := time.Now()
 			err := tt.ask()
-			if err == nil || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "tries") {
+			if err == nil || tt.is != nil && !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "attempts") {
 				t.Errorf("after %s: %v", time.Since(before), err)
 			}
 			t.Logf("%.300v", err)
@@ -182,7 +182,7 @@ func TestLlamaCppCutStream(t *testing.T) {
 		if e := <-other; e != nil {
 			t.Error(e)
 		}
-		if shown && (err == nil || !strings.Contains(err.Error(), "not tried again")) {
+		if shown && (err == nil || !strings.Contains(err.Error(), "not retried")) {
 			t.Errorf("shown: %v", err)
 		}
 		if !shown && err != nil && !errors.Is(err, chat.ErrCut) {

@@ -74,7 +74,7 @@ func (s Sampler) request(prompt []int, n int, p engine.Params) openai.Completion
 
 var errNoMaxTokens = errors.New("remote sampler: MaxTokens must be set")
 
-var errNoTokens = errors.New("the server does not return token ids: it can be used for chats, but not for sampling")
+var errNoTokens = errors.New("the server does not return token ids, which sampling needs")
 
 // sequence converts one choice.
 func sequence(c openai.CompletionChoice, prompt []int, p engine.Params) (engine.Sequence, error) {

@@ -24,11 +24,11 @@ func TestSamplerReadsTokens(t *testing.T) {
 			engine.Params{Temperature: 1}, engine.Sequence{Tokens: []int{7, 9, 3, 4}, Logprobs: []float32{-0.5, -0.25, -1, -2}, SampleLogprobs: []float32{-0.5, -0.25, -1, -2}, Stop: engine.StopLength}, ""},
 		{"greedy, at the end of the window", `{"choices":[{"index":0,"finish_reason":"length","token_ids":[7],"logprobs":{"token_logprobs":[-0.5]}}]}`,
 			engine.Params{}, engine.Sequence{Tokens: []int{7}, Logprobs: []float32{-0.5}, SampleLogprobs: []float32{0}, Stop: engine.StopWindow}, ""},
-		{"text alone", `{"choices":[{"index":0,"text":"ab","finish_reason":"stop","logprobs":{"tokens":["a","b"],"token_logprobs":[-1,-2]}}]}`, engine.Params{}, engine.Sequence{}, "gives no token ids"},
-		{"another prompt", `{"choices":[{"index":0,"finish_reason":"stop","prompt_token_ids":[0,1,2],"token_ids":[7],"token_logprobs":[-1]}]}`, engine.Params{}, engine.Sequence{}, "a prompt of 3 tokens, not the 2"},
+		{"text alone", `{"choices":[{"index":0,"text":"ab","finish_reason":"stop","logprobs":{"tokens":["a","b"],"token_logprobs":[-1,-2]}}]}`, engine.Params{}, engine.Sequence{}, "does not return token ids"},
+		{"another prompt", `{"choices":[{"index":0,"finish_reason":"stop","prompt_token_ids":[0,1,2],"token_ids":[7],"token_logprobs":[-1]}]}`, engine.Params{}, engine.Sequence{}, "a prompt of 3 tokens, but 2"},
 		{"ids without log-probabilities", `{"choices":[{"index":0,"finish_reason":"stop","token_ids":[7,8]}]}`, engine.Params{}, engine.Sequence{}, "2 tokens have 0 log-probabilities"},
-		{"no answer", `{"choices":[]}`, engine.Params{}, engine.Sequence{}, "0 answers, want 1"},
-		{"out of place", `{"choices":[{"index":1}]}`, engine.Params{}, engine.Sequence{}, "index 1, out of place"},
+		{"no answer", `{"choices":[]}`, engine.Params{}, engine.Sequence{}, "0 choices, want 1"},
+		{"out of place", `{"choices":[{"index":1}]}`, engine.Params{}, engine.Sequence{}, "duplicate choice index 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := peer(t, sends(whole, tt.body))

@@ -132,7 +132,7 @@ func (g generateResponse) sequence(prompt []int, p engine.Params) (s engine.Sequ
 	case m.Prompt != len(prompt):
 		return s, fmt.Errorf("the server reports a prompt of %d tokens, but %d were sent", m.Prompt, len(prompt))
 	case len(m.Output) == 0 || len(m.Output) != m.Completion:
-		return s, fmt.Errorf("%w: %d of %d", errNoTokens, len(m.Output), m.Completion)
+		return s, fmt.Errorf("%w (%d of %d)", errNoTokens, len(m.Output), m.Completion)
 	}
 	for _, t := range m.Output {
 		s.Tokens = append(s.Tokens, t.id)

@@ -131,13 +131,13 @@ func asText(s []engine.Sequence) string { return fmt.Sprintf("%v", s) }
 func TestSGLangRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ meta, want string }{
 		"given up":         {`"finish_reason":{"type":"abort","message":"out of memory"},"prompt_tokens":2,"completion_tokens":0`, "out of memory"},
-		"another prompt":   {`"finish_reason":{"type":"stop","matched":9},"prompt_tokens":3,"completion_tokens":1,"output_token_logprobs":[[-1,9,null]]`, "3 tokens, not the 2"},
-		"no tokens":        {`"finish_reason":{"type":"stop","matched":9},"prompt_tokens":2,"completion_tokens":1`, "no token ids"},
+		"another prompt":   {`"finish_reason":{"type":"stop","matched":9},"prompt_tokens":3,"completion_tokens":1,"output_token_logprobs":[[-1,9,null]]`, "3 tokens, but 2"},
+		"no tokens":        {`"finish_reason":{"type":"stop","matched":9},"prompt_tokens":2,"completion_tokens":1`, "not return token ids"},
 		"no probability":   {`"finish_reason":{"type":"stop","matched":9},"prompt_tokens":2,"completion_tokens":1,"output_token_logprobs":[[null,9,null]]`, "no log-probability"},
 		"no last token":    {`"finish_reason":{"type":"stop","matched":9},"prompt_tokens":2,"completion_tokens":1,"output_token_logprobs":[[-1,8,null]]`, "not its last token 8"},
 		"a text that ends": {`"finish_reason":{"type":"stop","matched":"x"},"prompt_tokens":2,"completion_tokens":1,"output_token_logprobs":[[-1,8,null]]`, "not its last token 8"},
-		"another form":     {`"output_token_logprobs":[{"logprob":-1}]`, "scored token"},
-		"another score":    {`"prompt_tokens":2,"input_token_logprobs":[[null,1,null],[-1,3,null]]`, "other tokens"},
+		"another form":     {`"output_token_logprobs":[{"logprob":-1}]`, "invalid token log-probability"},
+		"another score":    {`"prompt_tokens":2,"input_token_logprobs":[[null,1,null],[-1,3,null]]`, "different tokens"},
 	} {
 		c := peer(t, sends(whole, `{"text":"a","meta_info":{`+tt.meta+`}}`))
 		_, err := SGLang{c}.Sample(t.Context(), []int{1, 2}, 1, engine.Params{MaxTokens: 4, Temperature: 1})
