@@ -27,7 +27,7 @@ type Handler struct {
 	admission  *admission
 	conns      connLimiter
 	bodyBytes  atomic.Int64 // of all request bodies in memory
-	metrics    metrics
+	metrics    *metrics
 	created    time.Time
 	draining   atomic.Bool
 	vocabulary func() *grammar.Vocabulary // built on first use

@@ -226,11 +226,12 @@ func heap() int {
 // blockedWriter is the answer to a client that reads only once it is let go.
 type blockedWriter struct {
 	http.ResponseWriter
+	once            *sync.Once
 	writing, resume chan struct{}
 }
 
 func (s blockedWriter) Write(p []byte) (int, error) {
-	close(s.writing)
+	s.once.Do(func() { close(s.writing) })
 	<-s.resume
 	return len(p), nil
 }
@@ -242,7 +243,7 @@ func TestUnreadMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := blockedWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	w := blockedWriter{httptest.NewRecorder(), &sync.Once{}, make(chan struct{}), make(chan struct{})}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

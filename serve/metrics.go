@@ -1,116 +1,68 @@
 package serve
 
 import (
-	"bytes"
-	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"runtime"
-	"slices"
-	"sync"
+	"strconv"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // metrics are the Prometheus metrics of a Handler.
 type metrics struct {
-	mu               sync.Mutex
-	requests         map[string]int // by labels
-	active           int            // requests under way
-	prompt           int            // tokens
-	completion       int
-	timeToFirstToken histogram // seconds to the first token
-	duration         histogram // seconds of a request
+	handler          http.Handler
+	requests         *prometheus.CounterVec
+	active           prometheus.Gauge
+	promptTokens     prometheus.Counter
+	completionTokens prometheus.Counter
+	timeToFirstToken prometheus.Histogram
+	duration         prometheus.Histogram
 }
 
-// bounds of the histograms, in seconds.
-var bounds = [...]float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120}
-
-type histogram struct {
-	counts [len(bounds) + 1]int
-	sum    float64
-}
-
-func (h *histogram) observe(d time.Duration) {
-	s := d.Seconds()
-	i, _ := slices.BinarySearch(bounds[:], s)
-	h.counts[i]++
-	h.sum += s
-}
-
-func (h *histogram) write(w io.Writer, name, help string) {
-	fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name)
-	n := 0
-	for i, b := range bounds {
-		n += h.counts[i]
-		fmt.Fprintf(w, "%s_bucket{le=\"%g\"} %d\n", name, b, n)
+func newMetrics(h *Handler) *metrics {
+	buckets := []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120}
+	m := &metrics{
+		requests:         prometheus.NewCounterVec(prometheus.CounterOpts{Name: "envace_requests_total", Help: "Completed requests."}, []string{"path", "status"}),
+		active:           prometheus.NewGauge(prometheus.GaugeOpts{Name: "envace_requests_active", Help: "Requests in progress."}),
+		promptTokens:     prometheus.NewCounter(prometheus.CounterOpts{Name: "envace_prompt_tokens_total", Help: "Prompt tokens."}),
+		completionTokens: prometheus.NewCounter(prometheus.CounterOpts{Name: "envace_completion_tokens_total", Help: "Sampled tokens."}),
+		timeToFirstToken: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "envace_first_token_seconds", Help: "Time to first token.", Buckets: buckets}),
+		duration:         prometheus.NewHistogram(prometheus.HistogramOpts{Name: "envace_request_seconds", Help: "Duration of requests.", Buckets: buckets}),
 	}
-	n += h.counts[len(bounds)]
-	fmt.Fprintf(w, "%s_bucket{le=\"+Inf\"} %d\n%s_sum %g\n%s_count %d\n", name, n, name, h.sum, name, n)
+	gauge := func(name, help string, value func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	}
+	r := prometheus.NewRegistry()
+	r.MustRegister(m.requests, m.active, m.promptTokens, m.completionTokens, m.timeToFirstToken, m.duration,
+		gauge("envace_requests_waiting", "Requests waiting for a slot.", func() int { _, waiting := h.admission.load(); return waiting }),
+		gauge("envace_slots_free", "Free completion slots.", func() int { free, _ := h.admission.load(); return free }),
+		gauge("envace_connections", "Open connections.", h.conns.open),
+		gauge("envace_goroutines", "Goroutines of the process.", runtime.NumGoroutine))
+	m.handler = promhttp.HandlerFor(r, promhttp.HandlerOpts{DisableCompression: true})
+	return m
 }
 
-// begin counts a request; what it returns is called when it is over.
-func (m *metrics) startRequest(path string) (over func(status int)) {
-	began := time.Now()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.active++
+// startRequest counts a request; the caller must call finish when it has ended.
+func (m *metrics) startRequest(path string) (finish func(status int)) {
+	start := time.Now()
+	m.active.Inc()
 	return func(status int) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.active--
-		m.duration.observe(time.Since(began))
-		if m.requests == nil {
-			m.requests = map[string]int{}
-		}
-		m.requests[fmt.Sprintf("path=%q,status=\"%d\"", path, status)]++
+		m.active.Dec()
+		m.duration.Observe(time.Since(start).Seconds())
+		m.requests.WithLabelValues(path, strconv.Itoa(status)).Inc()
 	}
 }
+
+func (m *metrics) firstToken(after time.Duration) { m.timeToFirstToken.Observe(after.Seconds()) }
 
 func (m *metrics) tokens(prompt, completion int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.prompt += prompt
-	m.completion += completion
+	m.promptTokens.Add(float64(prompt))
+	m.completionTokens.Add(float64(completion))
 }
 
-func (m *metrics) firstToken(after time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.timeToFirstToken.observe(after)
-}
-
-// write writes the Prometheus text format.
-func (m *metrics) write(w io.Writer, slots, waiting, conns int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	fmt.Fprintf(w, "# HELP envace_requests_total Completed requests.\n# TYPE envace_requests_total counter\n")
-	for _, labels := range slices.Sorted(maps.Keys(m.requests)) {
-		fmt.Fprintf(w, "envace_requests_total{%s} %d\n", labels, m.requests[labels])
-	}
-	for _, c := range []struct {
-		name, kind, help string
-		n                int
-	}{
-		{"envace_requests_active", "gauge", "Requests in progress.", m.active},
-		{"envace_requests_waiting", "gauge", "Requests waiting for a slot.", waiting},
-		{"envace_slots_free", "gauge", "Free completion slots.", slots},
-		{"envace_connections", "gauge", "Open connections.", conns},
-		{"envace_goroutines", "gauge", "Goroutines of the process.", runtime.NumGoroutine()},
-		{"envace_prompt_tokens_total", "counter", "Prompt tokens.", m.prompt},
-		{"envace_completion_tokens_total", "counter", "Sampled tokens.", m.completion},
-	} {
-		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n%s %d\n", c.name, c.help, c.name, c.kind, c.name, c.n)
-	}
-	m.timeToFirstToken.write(w, "envace_first_token_seconds", "Time to first token.")
-	m.duration.write(w, "envace_request_seconds", "Duration of requests.")
-}
-
-func (h *Handler) serveMetrics(w http.ResponseWriter, _ *http.Request) error {
-	free, waiting := h.admission.load()
-	var text bytes.Buffer // so that a slow client does not hold the lock
-	h.metrics.write(&text, free, waiting, h.conns.open())
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	w.Write(text.Bytes()) //nolint:errcheck // the client is gone
+func (h *Handler) serveMetrics(w http.ResponseWriter, r *http.Request) error {
+	h.metrics.handler.ServeHTTP(w, r)
 	return nil
 }

@@ -89,6 +89,7 @@ func newHandler(o Options, c *render.Chat) (*Handler, error) {
 		admission: newAdmission(o.Slots, max(o.Queue, 0)),
 		conns:     connLimiter{max: o.MaxConns, conns: map[net.Conn]*trackedConn{}},
 	}
+	h.metrics = newMetrics(h)
 	h.vocabulary = sync.OnceValue(func() *grammar.Vocabulary { return newVocabulary(c) })
 	h.routes()
 	return h, nil
