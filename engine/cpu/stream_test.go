@@ -55,7 +55,7 @@ func checkTop(t *testing.T, tok engine.Token) {
 	}
 }
 
-// all is a guide that allows every token of a vocabulary, by a mask or, at 0, nil.
+// all is a constraint that allows every token of a vocabulary, by a mask or, at 0, nil.
 type all [1]int
 
 func (a all) Allow([]int) []uint64 {
@@ -75,7 +75,7 @@ func (s stairs) Allow(drawn []int) []uint64 {
 	return []uint64{3 << (s.from + len(drawn))}
 }
 
-func TestStreamObeysItsGuide(t *testing.T) {
+func TestStreamObeysConstraint(t *testing.T) {
 	s := sampler(t, lively(t, weights.Qwen3, Options{}))
 	for _, p := range []engine.Params{{}, {Temperature: 1, Seed: 4}, {Temperature: 0.5, TopK: 3, TopP: 0.7, MinP: 0.1}, {Temperature: 1e-30}} {
 		var got []int
@@ -91,14 +91,14 @@ func TestStreamObeysItsGuide(t *testing.T) {
 		}
 		for i, id := range got {
 			if id != 10+i && id != 11+i {
-				t.Errorf("token %d is %d, which the guide does not allow", i, id)
+				t.Errorf("token %d is %d, which the constraint does not allow", i, id)
 			}
 		}
 		if len(got) != 8 {
 			t.Errorf("%d tokens, want 8", len(got))
 		}
 		if again := sample(t, s, []int{1, 2, 3}, 1, engine.Params{MaxTokens: 3}); !slices.Equal(free[0].Logprobs, again[0].Logprobs) {
-			t.Error("a guide changed what others draw")
+			t.Error("a constraint changed what others draw")
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Form is a grammar. Its nodes refer to each other by number.
+// Grammar is a context-free grammar over bytes. Nodes refer to each other by index.
 type Grammar struct {
 	nodes []node
 	start int
@@ -14,11 +14,11 @@ type Grammar struct {
 type kind int
 
 const (
-	class       kind = iota // a byte of set
-	literal                 // the bytes of lit
-	sequence                // all of kids, in order
-	alternation             // one of kids
-	repetition              // kids[0], min to max times; max below 0 is no bound
+	class       kind = iota // one byte of set
+	literal                 // the bytes of literal
+	sequence                // all children in order
+	alternation             // one of the children
+	repetition              // children[0], min to max times; max < 0 is unlimited
 )
 
 type node struct {
@@ -29,9 +29,8 @@ type node struct {
 	min, max int
 }
 
-// machine reads bytes by a form. As a grammar may leave open what comes next, it
-// keeps all stacks of nodes that are still to be read; each set of stacks that
-// occurs is a state, and where a byte leads from it is computed once.
+// automaton is a nondeterministic pushdown automaton for a grammar, determinised lazily: a
+// state is a set of stacks of nodes still to be matched, and transitions are cached.
 type automaton struct {
 	nodes        []node
 	frames       []frame
@@ -42,13 +41,13 @@ type automaton struct {
 	start        int32
 }
 
-// frame is a node to be read and the stack below it; 0 is the empty stack.
+// frame is a node to match and the stack below it; frame 0 is the empty stack.
 type frame struct {
 	node  int32
 	below int32
 }
 
-// rest is what remains of a node that has been read in part.
+// derivative identifies what remains of a node that was matched in part.
 type derivative struct{ node, done int }
 
 type state struct {
@@ -77,7 +76,8 @@ func (m *automaton) push(node int, below int32) int32 {
 	return id
 }
 
-// expand adds to out the stacks with a byte or nothing on top that stack stands for.
+// expand appends to out the stacks equivalent to stack that are empty or have a class or
+// literal on top.
 func (m *automaton) expand(stack int32, out []int32) []int32 {
 	if stack == 0 {
 		return append(out, 0)
@@ -108,8 +108,8 @@ func (m *automaton) expand(stack int32, out []int32) []int32 {
 	return append(out, stack)
 }
 
-// after returns the node that remains of a text after its first byte, or of a
-// repetition after one turn.
+// derivative returns the node that remains of a literal after its first byte, or of a
+// repetition after one iteration.
 func (m *automaton) derivative(id int) int {
 	key := derivative{id, 1}
 	if next, ok := m.byDerivative[key]; ok {
@@ -129,7 +129,7 @@ func (m *automaton) derivative(id int) int {
 	return len(m.nodes) - 1
 }
 
-// state returns the number of the state with these stacks.
+// state returns the index of the state with these stacks.
 func (m *automaton) state(stacks []int32) int32 {
 	if len(stacks) == 0 {
 		return dead
@@ -149,7 +149,7 @@ func (m *automaton) state(stacks []int32) int32 {
 	return id
 }
 
-// next returns where b leads from a state.
+// next returns the state after b.
 func (m *automaton) next(from int32, b byte) int32 {
 	s := m.states[from]
 	if to, ok := s.next[b]; ok {

@@ -31,7 +31,7 @@ func pieces() (*Vocabulary, [][]byte, int) {
 	}, []int{stop}), tokens, stop
 }
 
-// walk draws allowed tokens until the text may end, and prefers to close what is open.
+// walk samples allowed tokens until the text ends, with a preference for closing brackets.
 func walk(t *testing.T, f *Grammar, seed uint64) string {
 	t.Helper()
 	v, tokens, stop := pieces()
@@ -63,7 +63,7 @@ func walk(t *testing.T, f *Grammar, seed uint64) string {
 	return ""
 }
 
-// What is written by a form obeys the schema that it was made of.
+// Text sampled by a grammar conforms to its schema.
 func TestSchema(t *testing.T) {
 	for _, schema := range []string{
 		`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"},"unit":{"enum":["c","f",null,1.5]}},"required":["city","unit"],"additionalProperties":false}`,
@@ -114,7 +114,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// allows reports whether a form lets text be written to its end.
+// allows reports whether the grammar matches text.
 func allows(f *Grammar, text string) bool {
 	m := newAutomaton(f)
 	at := m.start
@@ -148,12 +148,12 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// A schema that cannot be enforced is refused, and told why.
+// Errors of schemas that cannot be enforced name the keyword.
 func TestSchemaRefuses(t *testing.T) {
 	for schema, want := range map[string]string{
 		`5`: "not a schema", `{`: "not a schema", `false`: "not a schema", `{"type":"strange"}`: `"strange"`, `{"type":"string","pattern":"a+"}`: "pattern",
-		`{"type":"integer","minimum":1}`: "minimum", `{"oneOf":[{}]}`: "oneOf", `{"$ref":"#/$defs/x"}`: "leads nowhere", `{"$ref":"other.json"}`: "same schema", `{"$ref":"#"}`: "back to itself",
-		`{"anyOf":[{"$ref":"#"},{"type":"null"}]}`: "back to itself", `{"type":"object","required":["x"]}`: `"x"`, `{"enum":[]}`: "enum", `{"anyOf":[{"type":"null"}],"properties":{}}`: "beside anyOf",
+		`{"type":"integer","minimum":1}`: "minimum", `{"oneOf":[{}]}`: "oneOf", `{"$ref":"#/$defs/x"}`: "does not resolve", `{"$ref":"other.json"}`: "within the same schema", `{"$ref":"#"}`: "circular",
+		`{"anyOf":[{"$ref":"#"},{"type":"null"}]}`: "circular", `{"type":"object","required":["x"]}`: `"x"`, `{"enum":[]}`: "enum", `{"anyOf":[{"type":"null"}],"properties":{}}`: "beside anyOf",
 		`{"type":"array","minItems":3,"maxItems":1}`: "more than", `{"type":"string","maxLength":1000000}`: "10000", `{"allOf":[{},{}]}`: "allOf", `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"not":{}}}}}}`: "#/properties/a/properties/b",
 	} {
 		if _, err := JSONSchema([]byte(schema)); !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), want) {
@@ -191,7 +191,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// A mask has exactly the tokens whose bytes the machine takes.
+// A mask has exactly the tokens whose bytes the automaton accepts.
 func TestMask(t *testing.T) {
 	v, tokens, _ := pieces()
 	f, err := JSONSchema([]byte(`{"type":"object","properties":{"a\"b":{"type":"string"},"n":{"type":"integer"}}}`))
@@ -216,7 +216,7 @@ func TestMask(t *testing.T) {
 		drawn = append(drawn, int(b))
 	}
 	if !slices.Equal(g.Allow(append(drawn, 'x')), []uint64{0}) {
-		t.Error("a text that left the form may go on")
+		t.Error("tokens are allowed after a mismatch")
 	}
 }
 

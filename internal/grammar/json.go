@@ -1,22 +1,22 @@
 package grammar
 
-// The bounds of what a form leaves open, so that no model writes white space or
-// digits for ever.
+// Limits on unbounded repetition, so that a model cannot emit white space or digits
+// forever.
 const (
 	maxWhitespace = 16
 	maxDigits     = 18
 )
 
-// builder makes the nodes of a form.
+// builder creates the nodes of a grammar.
 type builder struct {
 	nodes      []node
-	anyValue   int // any JSON value; 0 until it is needed
+	anyValue   int // any JSON value, created on first use
 	anyChar    int
 	whitespace int
 }
 
 func newBuilder() *builder {
-	b := &builder{nodes: make([]node, 1)} // 0 stands for none
+	b := &builder{nodes: make([]node, 1)} // 0 is no node
 	b.whitespace = b.repeat(b.class(" \t\n\r"), 0, maxWhitespace)
 	return b
 }
@@ -44,7 +44,7 @@ func (b *builder) class(bytes string) int {
 	return b.add(node{kind: class, set: &set})
 }
 
-// ranges is a byte within one of the ranges lo, hi, lo, hi, …
+// ranges matches a byte in one of the ranges lo, hi, lo, hi, …
 func (b *builder) ranges(ends ...byte) int {
 	var set [256]bool
 	for i := 0; i < len(ends); i += 2 {
@@ -55,8 +55,8 @@ func (b *builder) ranges(ends ...byte) int {
 	return b.add(node{kind: class, set: &set})
 }
 
-// char is one character of a JSON string, of whole UTF-8 or escaped. Surrogates,
-// which mean nothing alone, are left out.
+// char matches one character of a JSON string: valid UTF-8 or an escape sequence, without
+// surrogates.
 func (b *builder) char() int {
 	if b.anyChar != 0 {
 		return b.anyChar
@@ -81,7 +81,7 @@ func (b *builder) char() int {
 	return b.anyChar
 }
 
-// str is a JSON string of min to max characters; max below 0 is no bound.
+// str matches a JSON string of min to max characters; max < 0 is unlimited.
 func (b *builder) str(min, max int) int {
 	return b.sequence(b.literal(`"`), b.repeat(b.char(), min, max), b.literal(`"`))
 }
@@ -98,7 +98,7 @@ func (b *builder) number() int {
 
 func (b *builder) boolean() int { return b.alternation(b.literal("true"), b.literal("false")) }
 
-// value is any JSON value.
+// value matches any JSON value.
 func (b *builder) value() int {
 	if b.anyValue == 0 {
 		b.anyValue = b.add(node{kind: alternation})
@@ -107,7 +107,7 @@ func (b *builder) value() int {
 	return b.anyValue
 }
 
-// object has any keys, at most max of them, with values of the node value.
+// object matches an object with at most max members of any name.
 func (b *builder) object(value, max int) int {
 	pair := b.sequence(b.str(0, -1), b.whitespace, b.literal(":"), b.whitespace, value)
 	return b.list("{", pair, "}", 0, max)
@@ -115,7 +115,7 @@ func (b *builder) object(value, max int) int {
 
 func (b *builder) array(item, min, max int) int { return b.list("[", item, "]", min, max) }
 
-// list is min to max items between brackets.
+// list matches min to max items between brackets.
 func (b *builder) list(open string, item int, close string, min, max int) int {
 	if max == 0 {
 		return b.sequence(b.literal(open), b.whitespace, b.literal(close))

@@ -1,6 +1,6 @@
-// Package guide bounds what a model may write to a form: text that obeys a JSON
-// Schema, or calls of tools. A form is a grammar of bytes; a Guide tells, at each
-// step, which tokens of a vocabulary go on with it.
+// Package grammar constrains sampling to text that matches a grammar: JSON that conforms
+// to a JSON Schema, or tool calls. A Grammar is over bytes; a Matcher computes, at each
+// step, which tokens of a vocabulary may follow.
 package grammar
 
 import (
@@ -8,20 +8,19 @@ import (
 	"slices"
 )
 
-// Vocabulary is the tokens of a model, in the order of their bytes, so that those
-// that begin alike are looked at together.
+// Vocabulary is the tokens of a model sorted by their bytes, so that tokens with a common
+// prefix are matched together.
 type Vocabulary struct {
 	size   int
 	stop   []int
 	ids    []int
 	text   [][]byte
-	common []int // bytes that a token has in common with the one before it
+	common []int // length of the common prefix with the token before
 	bytes  map[int][]byte
 }
 
-// NewVocabulary returns the vocabulary of size ids, of which bytes tells what they
-// stand for: nil for those that no text may have. Where a form may end, the tokens
-// of stop are allowed.
+// NewVocabulary returns the vocabulary of the IDs below size. bytesOf returns the bytes of
+// a token, or nil if it is never allowed. stop has the tokens that end a text.
 func NewVocabulary(size int, bytesOf func(id int) []byte, stop []int) *Vocabulary {
 	v := &Vocabulary{size: size, stop: stop, bytes: map[int][]byte{}}
 	for id := range size {
@@ -43,59 +42,59 @@ func NewVocabulary(size int, bytesOf func(id int) []byte, stop []int) *Vocabular
 	return v
 }
 
-// Guide follows one text. It is an engine.Guide.
+// Matcher matches one text. It is an engine.Constraint.
 type Matcher struct {
 	vocabulary *Vocabulary
 	automaton  *automaton
-	consumed   int   // tokens of the text
-	state      int32 // after them; dead once the text has left the form
+	consumed   int   // tokens
+	state      int32 // after them; dead after a mismatch
 }
 
-// Guide returns a guide through f.
-func (v *Vocabulary) Matcher(f *Grammar) *Matcher {
-	m := newAutomaton(f)
-	return &Matcher{vocabulary: v, automaton: m, state: m.start}
+// Matcher returns a matcher of g.
+func (v *Vocabulary) Matcher(g *Grammar) *Matcher {
+	a := newAutomaton(g)
+	return &Matcher{vocabulary: v, automaton: a, state: a.start}
 }
 
-// Allow returns the tokens that may follow those drawn: see engine.Guide. drawn
-// grows from call to call.
-func (g *Matcher) Allow(drawn []int) []uint64 {
-	for ; g.consumed < len(drawn); g.consumed++ {
-		for _, b := range g.vocabulary.bytes[drawn[g.consumed]] {
-			if g.state != dead {
-				g.state = g.automaton.next(g.state, b)
+// Allow returns the tokens that may follow: see engine.Constraint. sampled must extend
+// that of the call before.
+func (m *Matcher) Allow(sampled []int) []uint64 {
+	for ; m.consumed < len(sampled); m.consumed++ {
+		for _, b := range m.vocabulary.bytes[sampled[m.consumed]] {
+			if m.state != dead {
+				m.state = m.automaton.next(m.state, b)
 			}
 		}
 	}
-	if g.state == dead {
+	if m.state == dead {
 		return []uint64{0}
 	}
-	s := g.automaton.states[g.state]
+	s := m.automaton.states[m.state]
 	if s.mask == nil {
-		s.mask = g.allowed()
+		s.mask = m.allowed()
 	}
 	return s.mask
 }
 
-// mask tries every token from the state on. What of a token fails need not be tried
-// again for those that begin in the same way.
-func (g *Matcher) allowed() []uint64 {
-	mask := make([]uint64, (g.vocabulary.size+63)/64)
+// allowed computes the tokens that match from the current state. A prefix that fails is
+// not tried again for the tokens that share it.
+func (m *Matcher) allowed() []uint64 {
+	mask := make([]uint64, (m.vocabulary.size+63)/64)
 	set := func(id int) { mask[id/64] |= 1 << (id % 64) }
-	if g.automaton.states[g.state].accepting {
-		for _, id := range g.vocabulary.stop {
+	if m.automaton.states[m.state].accepting {
+		for _, id := range m.vocabulary.stop {
 			set(id)
 		}
 	}
-	path, valid := []int32{g.state}, 0 // the states after the bytes that were tried last
-	for i, text := range g.vocabulary.text {
-		n := g.vocabulary.common[i]
+	path, valid := []int32{m.state}, 0 // path has the states along the last token
+	for i, text := range m.vocabulary.text {
+		n := m.vocabulary.common[i]
 		if n > valid {
 			continue
 		}
 		path = path[:n+1]
 		for n < len(text) {
-			to := g.automaton.next(path[n], text[n])
+			to := m.automaton.next(path[n], text[n])
 			if to == dead {
 				break
 			}
@@ -103,7 +102,7 @@ func (g *Matcher) allowed() []uint64 {
 			n++
 		}
 		if valid = n; n == len(text) {
-			set(g.vocabulary.ids[i])
+			set(m.vocabulary.ids[i])
 		}
 	}
 	return mask

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// ErrSchema is a schema that cannot be enforced.
-var ErrSchema = errors.New("the JSON Schema cannot be enforced")
+// ErrSchema is the error of a schema that cannot be enforced.
+var ErrSchema = errors.New("unsupported JSON Schema")
 
 const (
-	maxNodes = 50000 // of a form
-	maxCount = 10000 // of a bound on items or characters
+	maxNodes = 50000 // of a grammar
+	maxCount = 10000 // of minItems, maxLength and the like
 )
 
-// Object is the form of any JSON object.
+// JSONObject returns the grammar of any JSON object.
 func JSONObject() *Grammar {
 	b := newBuilder()
 	return b.grammar(b.object(b.value(), -1))
 }
 
-// Schema is the form of values that obey a JSON Schema. Objects have the properties
-// that it lists, in its order, and no others. A keyword that cannot be enforced is
-// an error that wraps ErrSchema and names it.
+// JSONSchema returns the grammar of the values that conform to a JSON Schema. Objects have
+// the listed properties only, in the order of the schema. Unsupported keywords are errors
+// that wrap ErrSchema.
 func JSONSchema(schema []byte) (*Grammar, error) {
 	c := &compiler{builder: newBuilder(), root: schema, refs: map[string]int{}}
 	start, err := c.compile(schema, "#")
@@ -35,21 +35,21 @@ func JSONSchema(schema []byte) (*Grammar, error) {
 	return c.finish(start)
 }
 
-// Tool is a function that may be called.
+// Tool is a function that can be called.
 type Tool struct {
 	Name       string
-	Parameters []byte // of its arguments, an object
+	Parameters []byte // JSON Schema of the arguments, an object
 }
 
-// CallForm is how a model writes calls: Open and Close stand around each, or around
-// the list of all where Listed; Arguments is their key.
+// CallFormat is how a model writes calls: Open and Close enclose each call, or with Listed
+// the array of all calls; Arguments is the key of the arguments.
 type CallFormat struct {
 	Open, Close, Arguments string
 	Listed                 bool
-	Single                 bool // there is no way to write more than one
+	Single                 bool // at most one call
 }
 
-// Calls is the form of one to max calls of tools.
+// ToolCalls returns the grammar of one to max calls.
 func ToolCalls(tools []Tool, f CallFormat, max int) (*Grammar, error) {
 	c := &compiler{builder: newBuilder()}
 	var calls []int
@@ -81,17 +81,17 @@ func ToolCalls(tools []Tool, f CallFormat, max int) (*Grammar, error) {
 
 func (b *builder) grammar(start int) *Grammar { return &Grammar{b.nodes, start} }
 
-// compiler turns a schema into nodes.
+// compiler compiles a schema.
 type compiler struct {
 	*builder
 	root []byte
 	refs map[string]int // nodes of $ref
 }
 
-// without effect on what is valid.
+// annotations are keywords that do not affect validation.
 var annotations = []string{"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "format"}
 
-// words are the keywords of each type.
+// keywords are the supported keywords by type.
 var keywords = map[string][]string{
 	"object":  {"properties", "required", "additionalProperties"},
 	"array":   {"items", "minItems", "maxItems"},
@@ -106,10 +106,10 @@ func schemaError(path, format string, args ...any) error {
 	return fmt.Errorf("%w: at %s: %s", ErrSchema, path, fmt.Sprintf(format, args...))
 }
 
-// compile returns the node of a schema. path is where it stands, for errors.
+// compile returns the node of a schema. path locates it in errors.
 func (c *compiler) compile(raw []byte, path string) (int, error) {
 	if len(c.nodes) > maxNodes {
-		return 0, schemaError(path, "it is too large")
+		return 0, schemaError(path, "the schema is too large")
 	}
 	if string(bytes.TrimSpace(raw)) == "true" {
 		return c.value(), nil
@@ -141,31 +141,31 @@ func (c *compiler) compile(raw []byte, path string) (int, error) {
 	return c.alternation(kids...), nil
 }
 
-// typesOf returns the types that a schema allows; none means any. Keywords that none
-// of them has are refused.
+// typesOf returns the allowed types, or none if any type is. Keywords that apply to none of
+// them are errors.
 func typesOf(keys []string, fields map[string]json.RawMessage, path string) (types []string, err error) {
 	if raw := fields["type"]; raw != nil {
 		var name string
 		if json.Unmarshal(raw, &name) == nil {
 			types = []string{name}
 		} else if json.Unmarshal(raw, &types) != nil || len(types) == 0 {
-			return nil, schemaError(path, "type is %s", raw)
+			return nil, schemaError(path, "invalid type %s", raw)
 		}
 	}
 	known := append([]string{"type"}, annotations...)
 	for _, t := range types {
 		own, ok := keywords[t]
 		if !ok {
-			return nil, schemaError(path, "type %q is unknown", t)
+			return nil, schemaError(path, "unknown type %q", t)
 		}
 		known = append(known, own...)
 	}
 	for _, key := range keys {
-		if len(types) == 0 && slices.Contains(keywords["object"], key) { // as many write it
+		if len(types) == 0 && slices.Contains(keywords["object"], key) { // type is often omitted for objects
 			return typesOf(keys, with(fields, "type", `"object"`), path)
 		}
 		if !slices.Contains(known, key) {
-			return nil, schemaError(path, "the keyword %s", key)
+			return nil, schemaError(path, "keyword %s is not supported", key)
 		}
 	}
 	return types, nil
@@ -198,11 +198,11 @@ func (c *compiler) typed(t string, fields map[string]json.RawMessage, path strin
 	return c.literal("null"), nil
 }
 
-// choice compiles keywords that stand for a whole schema.
+// choice compiles a schema of $ref, const, enum, anyOf or allOf.
 func (c *compiler) choice(word string, keys []string, fields map[string]json.RawMessage, path string) (int, error) {
 	for _, key := range keys {
 		if key != word && key != "type" && !slices.Contains(annotations, key) {
-			return 0, schemaError(path, "the keyword %s beside %s", key, word)
+			return 0, schemaError(path, "keyword %s beside %s is not supported", key, word)
 		}
 	}
 	raw := fields[word]
@@ -214,10 +214,10 @@ func (c *compiler) choice(word string, keys []string, fields map[string]json.Raw
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
-		return 0, schemaError(path, "%s is not a list of at least one", word)
+		return 0, schemaError(path, "%s is not a non-empty array", word)
 	}
 	if word == "allOf" && len(list) > 1 {
-		return 0, schemaError(path, "the keyword allOf with more than one schema")
+		return 0, schemaError(path, "allOf with more than one schema is not supported")
 	}
 	var kids []int
 	for i, item := range list {
@@ -243,11 +243,11 @@ func (c *compiler) constant(raw []byte, path string) (int, error) {
 	return c.literal(b.String()), nil
 }
 
-// ref compiles a reference into the same schema, once.
+// ref compiles a reference within the schema, once per target.
 func (c *compiler) ref(raw []byte, path string) (int, error) {
 	var pointer string
 	if json.Unmarshal(raw, &pointer) != nil || pointer != "#" && !strings.HasPrefix(pointer, "#/") {
-		return 0, schemaError(path, "the reference %s: only those into the same schema are followed", raw)
+		return 0, schemaError(path, "$ref %s is not supported: only references within the same schema are", raw)
 	}
 	if id, ok := c.refs[pointer]; ok {
 		return id, nil
@@ -257,7 +257,7 @@ func (c *compiler) ref(raw []byte, path string) (int, error) {
 		_, fields, err := members(at)
 		key := strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		if err != nil || fields[key] == nil {
-			return 0, schemaError(path, "the reference %s leads nowhere", pointer)
+			return 0, schemaError(path, "$ref %s does not resolve", pointer)
 		}
 		at = fields[key]
 	}
@@ -300,12 +300,12 @@ func (c *compiler) items(fields map[string]json.RawMessage, path string) (int, e
 	return c.array(item, low, high), nil
 }
 
-// closed is an object with the listed properties in their order; those that are not
-// required may be left out. Without any, it may have whatever keys it is allowed.
+// closedObject matches the listed properties in order, optional ones or not. Without
+// properties, additionalProperties decides.
 func (c *compiler) closedObject(fields map[string]json.RawMessage, path string) (int, error) {
 	var required []string
 	if raw := fields["required"]; raw != nil && json.Unmarshal(raw, &required) != nil {
-		return 0, schemaError(path, "required is not a list of names")
+		return 0, schemaError(path, "required is not an array of strings")
 	}
 	names, props, err := []string(nil), map[string]json.RawMessage(nil), error(nil)
 	if raw := fields["properties"]; raw != nil {
@@ -315,7 +315,7 @@ func (c *compiler) closedObject(fields map[string]json.RawMessage, path string) 
 	}
 	for _, name := range required {
 		if props[name] == nil {
-			return 0, schemaError(path, "%q is required and not among the properties", name)
+			return 0, schemaError(path, "required property %q is not in properties", name)
 		}
 	}
 	if len(names) == 0 {
@@ -336,8 +336,8 @@ func (c *compiler) closedObject(fields map[string]json.RawMessage, path string) 
 	return c.sequence(c.literal("{"), c.whitespace, c.pairs(names, pairs, required), c.literal("}")), nil
 }
 
-// pairs chains pairs from the last to the first: tails[i] is what may follow where
-// something stands before pair i, heads[i] where nothing does.
+// pairs chains members from the last to the first. tail matches what follows if there was a
+// member before, head if there was none.
 func (c *compiler) pairs(names []string, pairs []int, required []string) int {
 	tail := c.whitespace
 	head := c.whitespace
@@ -367,8 +367,8 @@ func (c *compiler) openObject(more json.RawMessage, path string) (int, error) {
 	return c.object(value, -1), nil
 }
 
-// check refuses a form in which a reference comes back to itself without a byte
-// between.
+// finish returns the grammar. It rejects left recursion: a reference that leads back to
+// itself without consuming a byte.
 func (c *compiler) finish(start int) (*Grammar, error) {
 	const doing, done = 1, 2
 	seen := make([]int, len(c.nodes))
@@ -395,13 +395,13 @@ func (c *compiler) finish(start int) (*Grammar, error) {
 	}
 	for id := range c.nodes {
 		if !visit(id) {
-			return nil, schemaError("#", "a reference leads back to itself")
+			return nil, schemaError("#", "circular $ref")
 		}
 	}
 	return c.grammar(start), nil
 }
 
-// empty reports whether a node may stand for no bytes.
+// nullable reports whether a node matches the empty string.
 func (c *compiler) nullable(id, depth int) bool {
 	n := c.nodes[id]
 	isEmpty := func(kid int) bool { return c.nullable(kid, depth+1) }
@@ -418,7 +418,7 @@ func (c *compiler) nullable(id, depth int) bool {
 	return false
 }
 
-// members reads a JSON object with the order of its keys.
+// members decodes a JSON object and keeps the order of its keys.
 func members(raw []byte) (keys []string, fields map[string]json.RawMessage, err error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -436,7 +436,7 @@ func members(raw []byte) (keys []string, fields map[string]json.RawMessage, err 
 			return nil, nil, fmt.Errorf("key %v: %w", t, err)
 		}
 		if fields[key] != nil {
-			return nil, nil, fmt.Errorf("the key %q occurs twice", key)
+			return nil, nil, fmt.Errorf("duplicate key %q", key)
 		}
 		keys, fields[key] = append(keys, key), value
 	}
