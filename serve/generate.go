@@ -17,14 +17,14 @@ const (
 	finishCalls  = "tool_calls"
 )
 
-// delta is what dec choice has gained since its last delta.
+// delta is what a choice has gained since its last delta.
 type delta struct {
 	index    int
 	thinking string
 	content  string
 	calls    []openai.ToolCall
 	tokens   []engine.Token // sampled, including the stop token
-	stopped  bool           // the last token is dec stop token
+	stopped  bool           // the last token is a stop token
 	finish   string         // finish reason, or ""
 	err      error
 }
@@ -46,7 +46,7 @@ type generation struct {
 }
 
 // generateAll samples n choices of each generation concurrently and calls each with
-// their deltas, one at dec time. It returns when all have finished, or at the first error.
+// their deltas, one at a time. It returns when all have finished, or at the first error.
 func generateAll(ctx context.Context, gens []generation, n int, each func(delta) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

@@ -1,11 +1,11 @@
 "use strict";
-// A plain chat: streams answers, shows calls, and asks for what each tool answers.
+// A simple chat: streams responses, shows tool calls, and asks the user for their results.
 const $ = (id) => document.getElementById(id);
 let messages = [];
-let open = []; // calls that have no result yet
+let open = []; // calls without a result
 let model = "";
-let busy = null; // of the answer under way
-let before = null; // what was so before the last message was sent
+let busy = null; // AbortController of the request in progress
+let before = null; // state before the last message was sent
 
 function entry(kind, who, text) {
   const p = document.createElement("p");
@@ -20,7 +20,7 @@ function entry(kind, who, text) {
   return body;
 }
 
-// grow adds text, and keeps the end in sight for whoever is there.
+// grow appends text, and scrolls along if the end is in view.
 function grow(body, text) {
   const root = document.documentElement, follow = scrollY + innerHeight > root.scrollHeight - 50;
   body.textContent += text;
@@ -47,14 +47,14 @@ async function findModel() {
   $("model").textContent = model;
 }
 
-// reach fetches, and says what it means when that does not work.
+// reach is fetch with readable errors.
 async function reach(path, options) {
   let response;
   try {
     response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("the server cannot be reached: does it still run?");
+    throw new Error("cannot reach the server: is it running?");
   }
   if (!response.ok) throw new Error(await refusal(response));
   return response;
@@ -64,7 +64,7 @@ function tools() {
   try {
     return JSON.parse($("tools").value);
   } catch (error) {
-    throw new Error("the tools in the settings are not JSON: " + error.message);
+    throw new Error("the tools in the settings are not valid JSON: " + error.message);
   }
 }
 
@@ -73,7 +73,7 @@ function request() {
   if ($("system").value) body.messages = [{ role: "system", content: $("system").value }, ...messages];
   if ($("tools").value.trim()) {
     body.tools = tools();
-    // Once a tool has answered, the model may speak: it would call for ever.
+    // After a tool result the model may reply: it would call tools forever.
     body.tool_choice = messages.at(-1).role === "user" || $("choice").value === "none" ? $("choice").value : "auto";
   }
   return body;
@@ -87,7 +87,7 @@ async function* events(response) {
       if (error.name === "AbortError") throw error;
       return { done: true };
     });
-    if (done) throw new Error("the answer was cut off: the connection to the server broke");
+    if (done) throw new Error("the response was cut off: the connection to the server was lost");
     held += value;
     const parts = held.split("\n\n");
     held = parts.pop();
@@ -99,7 +99,7 @@ async function* events(response) {
   }
 }
 
-// Shown is the answer as it comes.
+// Shown is the response as it arrives.
 class Shown {
   constructor() {
     this.message = { role: "assistant", content: "", tool_calls: [] };
@@ -148,7 +148,7 @@ async function answer() {
     }
   }
   if (messages === mine) keep(shown.message, finish, failed); // else there is a new chat
-  if (finish === "length") entry("error", "cut", "the answer came to its limit of tokens");
+  if (finish === "length") entry("error", "truncated", "token limit reached");
   busy = null;
   $("send").hidden = false;
   $("stop").hidden = true;
@@ -172,7 +172,7 @@ function takeBack() {
 }
 
 function ask() {
-  $("what").textContent = open.length ? "What does " + open[0].function.name + " answer?" : "Message";
+  $("what").textContent = open.length ? "Result of " + open[0].function.name : "Message";
   $("said").focus();
 }
 
@@ -185,7 +185,7 @@ $("form").addEventListener("submit", (event) => {
   if (open.length) {
     const call = open.shift();
     messages.push({ role: "tool", tool_call_id: call.id, content: text });
-    entry("result", call.function.name + " answers", text);
+    entry("result", "result of " + call.function.name, text);
     if (open.length) return ask();
   } else {
     messages.push({ role: "user", content: text });
