@@ -63,8 +63,7 @@ func TestRemoteSamplerEqualsEngine(t *testing.T) {
 	}
 }
 
-// Whoever gives up a request, with a stream or without, frees the slot at the other end
-// (R-043).
+// Cancelling a request, streamed or not, releases the server's slot (R-043).
 func TestGivingUpFreesTheServer(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = strings.Repeat("word ", 10000), 5*time.Millisecond
@@ -100,8 +99,8 @@ func TestGivingUpFreesTheServer(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// A message with all that it can have is the same behind every layer: client, wire,
-// server, and back (R-109). Numbers keep their digits (R-006).
+// A message with every field set survives the round trip through client and server
+// (R-109). Numbers keep their digits (R-006).
 func TestNothingOfAMessageIsLost(t *testing.T) {
 	args := json.RawMessage(`{"id": 9007199254740993, "low": -9223372036854775808, "huge": 1e400, "x": 0.1, "one": 1.0, "n": null, "e": [], "s": "</tool_call> é \" <b>"}`)
 	msgs := []chat.Message{
@@ -156,8 +155,8 @@ func TestNothingOfAMessageIsLost(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// One seed gives one set of samples, whatever runs beside it, all different; each
-// other seed gives others, and more samples begin with those of fewer.
+// Equal seeds give equal sets of n different samples, regardless of load; other seeds give
+// other samples, and a larger n only adds to those of a smaller one.
 func TestSamplesOfOneSeed(t *testing.T) {
 	url, _ := serveModel(t, baseFolder)
 	format := baseChat(t)

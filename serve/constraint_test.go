@@ -37,7 +37,7 @@ func serveModel(t *testing.T, path string) (url string, s engine.Sampler) {
 
 const weather = `,"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string","maxLength":8},"days":{"enum":[1,2]}},"required":["city","days"]}}},{"type":"function","function":{"name":"stop","parameters":{"type":"object","additionalProperties":false}}}]`
 
-// A model that knows nothing of forms keeps to them (R-049).
+// Constrained output is valid even from a model that was not trained for it (R-049).
 func TestForms(t *testing.T) {
 	url, _ := serveModel(t, baseFolder)
 	url += "/v1/chat/completions"
@@ -91,8 +91,7 @@ func checkForced(t *testing.T, extra string, c openai.ChatChoice) {
 	}
 }
 
-// Whatever comes between the engine and the wire, tokens and log-probabilities are
-// those that the engine samples.
+// Tokens and log-probabilities in responses are those that the engine samples.
 func TestRealModel(t *testing.T) {
 	for _, path := range []string{baseFolder, os.Getenv("ENVACE_SMOLLM2")} {
 		if path == "" {

@@ -18,8 +18,7 @@ import (
 	"envace/render"
 )
 
-// fieldPaths are the fields of a request and of what it holds, such as
-// tools.function.name.
+// fieldPaths returns the fields of a request, nested ones as tools.function.name.
 func fieldPaths(s reflect.Type, before string) []string {
 	var out []string
 	for _, field := range reflect.VisibleFields(s) {
@@ -42,7 +41,7 @@ func fieldPaths(s reflect.Type, before string) []string {
 	return out
 }
 
-// recorder is a fakeSampler that keeps what it was asked.
+// recorder is a fakeSampler that records its arguments.
 type recorder struct {
 	*fakeSampler
 	mu    sync.Mutex
@@ -60,13 +59,12 @@ func (w *recorder) Stream(ctx context.Context, prompt []int, p engine.Params, wa
 	return w.fakeSampler.Stream(ctx, prompt, p, watch)
 }
 
-// telling is a template that shows all that it is given.
+// telling is a template that renders all its variables.
 const telling = `{{ enable_thinking }}{{ tools | tojson }}{% for m in messages %}<|im_start|>{{ m | tojson }}{{ m.reasoning_content }}<|im_end|>{% endfor %}`
 
 var changing = regexp.MustCompile(`"(id|created)":("[^"]*"|\d+)`)
 
-// tell is all that comes of a request: the answer, what the model read, and how it
-// was sampled.
+// tell returns all effects of a request: the response, the prompt and the parameters.
 func (w *recorder) tell(t *testing.T, url, body string) string {
 	t.Helper()
 	w.asked = nil
@@ -75,7 +73,7 @@ func (w *recorder) tell(t *testing.T, url, body string) string {
 	return fmt.Sprint(status, changing.ReplaceAllString(answer, ""), w.asked)
 }
 
-// without a value, a field is left out.
+// fill inserts a field into a request, or omits it if it is "".
 func fill(form string, value string) string {
 	if value == "" {
 		return strings.ReplaceAll(strings.ReplaceAll(form, ",@", ""), "@,", "")
@@ -94,7 +92,7 @@ const (
 	plainText   = `{"model":"m","seed":1,"prompt":"hi",@}`
 )
 
-// effects are two requests for each field whose difference must show.
+// effects has for each field two values that must have different effects.
 var effects = map[string]struct{ form, a, b string }{
 	"model": {`{"messages":[{"role":"user","content":"hi"}],"seed":1,@}`, `"model":"m"`, `"model":"n"`}, "seed": {`{"model":"m","messages":[{"role":"user","content":"hi"}],@}`, `"seed":1`, `"seed":2`},
 	"messages.role": {`{"model":"m","seed":1,"messages":[{"content":"hi",@}]}`, `"role":"user"`, `"role":"system"`}, "messages.content": {`{"model":"m","seed":1,"messages":[{"role":"user",@}]}`, `"content":"a"`, `"content":"b"`},
@@ -110,12 +108,12 @@ var effects = map[string]struct{ form, a, b string }{
 	"top_k": {plainChat, "", `"top_k":3`}, "min_p": {plainChat, "", `"min_p":0.5`}, "stop_token_ids": {plainChat, "", `"stop_token_ids":[5]`}, "return_token_ids": {plainChat, "", `"return_token_ids":true`}, "chat_template_kwargs.enable_thinking": {plainChat, `"chat_template_kwargs":{"enable_thinking":true}`, `"chat_template_kwargs":{"enable_thinking":false}`},
 }
 
-// effectsOfText are those of completions that differ from a chat's.
+// effectsOfText are the ones of text completions that differ.
 var effectsOfText = map[string]struct{ form, a, b string }{
 	"model": {`{"prompt":"hi","seed":1,@}`, `"model":"m"`, `"model":"n"`}, "seed": {`{"model":"m","prompt":"hi",@}`, `"seed":1`, `"seed":2`}, "prompt": {`{"model":"m","seed":1,@}`, `"prompt":"a"`, `"prompt":"b"`}, "logprobs": {plainText, "", `"logprobs":0`}, "echo": {plainText, "", `"echo":true`},
 }
 
-// noEffect are fields that are taken and change nothing. docs/serve.md names them.
+// noEffect are accepted fields without effect. docs/serve.md names them.
 var noEffect = map[string]struct{ form, a, b string }{
 	"messages.tool_calls.index":               {ofCall, `"id":"a","function":{"name":"f","arguments":"{}"}`, `"id":"a","index":0,"function":{"name":"f","arguments":"{}"}`},
 	"response_format.json_schema.name":        {ofSchema, "", `"name":"x"`},
@@ -123,8 +121,7 @@ var noEffect = map[string]struct{ form, a, b string }{
 	"response_format.json_schema.description": {ofSchema, "", `"description":"x"`},
 }
 
-// Every field of a request, at whatever depth, shows in what comes of it, or is one
-// of those of which the documentation says that they change nothing.
+// Every field of a request, also nested, has an effect, or is documented to have none.
 func TestEveryFieldCounts(t *testing.T) {
 	base := baseChat(t)
 	c, err := render.New(base.Tokenizer(), render.Config{Template: telling, EOS: base.Stop(), MaxCalls: -1})
@@ -169,7 +166,7 @@ func TestEveryFieldCounts(t *testing.T) {
 	}
 }
 
-// What no type has is refused by name, however deep it stands (R-050).
+// Unknown fields are errors at any depth (R-050).
 func TestUnknownFieldsAreRefused(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text = "ok"

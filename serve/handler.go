@@ -111,17 +111,17 @@ func (h *Handler) authorize(r *http.Request, path string) error {
 			return newAPIError(http.StatusForbidden, "invalid_request_error", "", "", "cross-origin requests are not allowed")
 		}
 	}
-	if h.opts.Key == "" && !isLocalhost(r.Host) {
+	if h.opts.APIKey == "" && !isLocalhost(r.Host) {
 		return newAPIError(http.StatusForbidden, "invalid_request_error", "", "", fmt.Sprintf("host %.100q is not allowed: without an API key only localhost is served", r.Host))
 	}
 	if h.draining.Load() && r.Method == http.MethodPost {
 		return errShuttingDown()
 	}
-	if path == "/health" || h.opts.Key == "" {
+	if path == "/health" || h.opts.APIKey == "" {
 		return nil
 	}
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(h.opts.Key)) != 1 {
+	if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(h.opts.APIKey)) != 1 {
 		return newAPIError(http.StatusUnauthorized, "authentication_error", "", codeKey, "missing or invalid API key: send it as Authorization: Bearer KEY")
 	}
 	return nil

@@ -33,7 +33,7 @@ var baseFolder = filepath.Join("..", "recipes", "base")
 
 func baseChat(t testing.TB) *render.Chat { return openChat(t, baseFolder) }
 
-// openChat is the chat format of the model at path.
+// openChat opens the chat format of the model at path.
 func openChat(t testing.TB, path string) *render.Chat {
 	t.Helper()
 	m, err := weights.Open(path)
@@ -48,7 +48,7 @@ func openChat(t testing.TB, path string) *render.Chat {
 	return c
 }
 
-// fakeSampler is a sampler that says what it is told, token by token.
+// fakeSampler is a sampler that emits a fixed text.
 type fakeSampler struct {
 	chat   *render.Chat
 	pieces map[string]int // tokens by their bytes
@@ -70,7 +70,7 @@ func newFakeSampler(c *render.Chat) *fakeSampler {
 	return p
 }
 
-// tokens cuts the text into tokens at random.
+// tokens splits the text into tokens at random.
 func (p *fakeSampler) tokens() []int {
 	var ids []int
 	rnd := rand.New(rand.NewPCG(p.seed, 1))
@@ -135,7 +135,7 @@ func (p *fakeSampler) Logprobs(_ context.Context, rows [][]int) ([][]float32, er
 	return out, nil
 }
 
-// served starts a server of p and returns its address.
+// served starts a server of p and returns its URL.
 func served(t testing.TB, p *fakeSampler, change func(*Options)) string {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
@@ -170,7 +170,7 @@ func post(t testing.TB, url, body string) (status int, answer string) {
 	return resp.StatusCode, string(data)
 }
 
-// merged joins the events of a stream as a client does that knows only the protocol.
+// merged joins the events of a stream as a generic client does.
 func merged(t testing.TB, stream string) (out []openai.ChatChoice, usage *openai.Usage) {
 	t.Helper()
 	done := false
@@ -249,7 +249,7 @@ const (
 	aCall   = `<tool_call>{"name": "g", "arguments": {}}</tool_call>`
 )
 
-// outputs are what models say, in several formats.
+// outputs are outputs of models, in several formats.
 var outputs = []string{
 	"", "Hello.", " two  spaces \n", "😀🏳️‍🌈 中文 é", "\xff broken \xe2\x82 bytes \xf0\x9f", "a < b <tool", aCall, bigCall, "So:\n" + bigCall + aCall,
 	aCall + "\n" + bigCall + "\nDone.", "<think>\nhm\n</think>\n\n" + aCall, "<think>no end", "<think></think>\n\nHi 😀", `<tool_call>{"name": "f", "arguments": {`,
@@ -257,9 +257,9 @@ var outputs = []string{
 	`{"name": "f", "parameters": {"a": {"b": 1}}}`, `[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {}}]`, aCall + "<tool_response>made up</tool_response>",
 }
 
-// A stream, however the model cuts its text into tokens, adds up to the answer that
-// is given without one: content, thinking, calls byte for byte, indices, tokens,
-// reasons (R-004, R-005, R-006, R-010, R-036, R-037).
+// For any tokenization of the output, the deltas of a stream add up to the response without
+// streaming: content, thinking, calls, indices, tokens, finish reasons (R-004, R-005, R-006,
+// R-010, R-036, R-037).
 func TestStreamEqualsWhole(t *testing.T) {
 	chats := map[string]*render.Chat{"base": baseChat(t)}
 	for _, p := range templates(t) {
@@ -283,7 +283,7 @@ func TestStreamEqualsWhole(t *testing.T) {
 	}
 }
 
-// templates are those of the golden vectors, if they are there.
+// templates returns those of the golden vectors, if present.
 func templates(t *testing.T) []string {
 	paths, err := filepath.Glob(filepath.Join(oracle.Shared(), "golden", "chat", "templates", "*.jinja"))
 	if err != nil {
@@ -340,7 +340,7 @@ func checkStream(t *testing.T, url, text, extra string) {
 	}
 }
 
-// choiceOf asks and returns the one choice.
+// choiceOf sends a request and returns the only choice.
 func choiceOf(t *testing.T, url, extra string) openai.ChatChoice {
 	t.Helper()
 	status, answer := post(t, url+"/v1/chat/completions", ask(extra))
@@ -393,7 +393,7 @@ func TestChats(t *testing.T) {
 	}
 }
 
-// A stop text is found wherever the text is cut, and nothing of it is sent (R-011).
+// Stop sequences are found however the text is split, and never sent (R-011).
 func TestStopper(t *testing.T) {
 	for _, tt := range []struct {
 		text  string
@@ -418,7 +418,7 @@ func TestStopper(t *testing.T) {
 	}
 }
 
-// Bytes that are cut anywhere give the text that the tokenizer makes of them all.
+// Bytes decode to the same text however they are split.
 func FuzzCharacters(f *testing.F) {
 	f.Add([]byte("a😀\xff\xe2\x82b\xf0\x9f\x98"), uint8(1))
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
@@ -435,7 +435,7 @@ func FuzzCharacters(f *testing.F) {
 	})
 }
 
-// What cannot be done is refused by name, in OpenAI's form.
+// Unsupported requests are errors in OpenAI's format that name the field.
 func TestRefusals(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	url := served(t, p, func(o *Options) { o.Window, o.MaxBody = 200, 1<<20 })
@@ -509,7 +509,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What clients send beside the plainest form is taken (R-050, R-058, R-092).
+// Variants of requests that clients send are accepted (R-050, R-058, R-092).
 func TestAccepts(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text = "ok"
@@ -527,7 +527,7 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-// The tokens and numbers that are told are those that were drawn.
+// The tokens and log-probabilities in a response are those that were sampled.
 func TestExactTokens(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text, p.seed = "Hi 😀", 5
@@ -601,8 +601,7 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// An engine that breaks in mid-stream is heard of, and the stream does not end as if
-// it were whole (R-051).
+// An engine error in mid-stream is reported, and the stream has no regular end (R-051).
 func TestBrokenStream(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text, p.fails, p.pace = "one two three", 4, 20*time.Millisecond
@@ -616,7 +615,7 @@ func TestBrokenStream(t *testing.T) {
 	}
 }
 
-// A client that goes away frees its slot at once (R-043).
+// A client that disconnects releases its slot immediately (R-043).
 func TestGoneClient(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = strings.Repeat("word ", 10000), 5*time.Millisecond
@@ -647,7 +646,7 @@ func TestGoneClient(t *testing.T) {
 	}
 }
 
-// Beyond slots and queue, requests are refused, and told when to come again.
+// If slots and queue are full, requests get status 429 with Retry-After.
 func TestBusy(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = strings.Repeat("word ", 10000), 5*time.Millisecond
@@ -678,7 +677,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// Clients take turns: whoever sends many requests delays others by one.
+// Clients are served round-robin: many requests of one delay others by one only.
 func TestAdmissionIsFair(t *testing.T) {
 	g := newAdmission(1, 10)
 	ctx := context.Background()
@@ -714,11 +713,10 @@ func TestAdmissionIsFair(t *testing.T) {
 	}
 }
 
-// Pages of other sites and hosts of other names are kept out (R-069), and with a key
-// whoever lacks it.
+// Cross-origin requests, other host names (R-069) and missing keys are rejected.
 func TestAuthorization(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
-	open, locked := served(t, p, nil), served(t, p, func(o *Options) { o.Key = "secret" })
+	open, locked := served(t, p, nil), served(t, p, func(o *Options) { o.APIKey = "secret" })
 	for _, tt := range []struct {
 		name, url, path string
 		header          [2]string
@@ -768,7 +766,7 @@ func TestAuthorization(t *testing.T) {
 	}
 }
 
-// No body brings the handler down, and each gets an answer in the protocol's form.
+// No request body crashes the handler, and every response has the API's format.
 func FuzzChats(f *testing.F) {
 	p := newFakeSampler(baseChat(f))
 	p.text = aCall
@@ -791,4 +789,16 @@ func FuzzChats(f *testing.F) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	})
+}
+
+func TestNewErrors(t *testing.T) {
+	type notStreaming struct{ engine.Sampler }
+	for want, o := range map[string]Options{
+		"does not implement engine.Streamer": {Name: "m", Model: baseFolder, Sampler: notStreaming{}},
+		"no-such-model":                      {Name: "m", Model: "no-such-model", Sampler: notStreaming{}},
+	} {
+		if _, err := New(o); err == nil || !strings.HasPrefix(err.Error(), "serve m: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
 }

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// smallBuffers is a listener whose connections hold little that has not been read.
+// smallBuffers is a listener whose connections have small send buffers.
 type smallBuffers struct{ net.Listener }
 
 func (n smallBuffers) Accept() (net.Conn, error) {
@@ -32,7 +32,7 @@ func (n smallBuffers) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// startServer serves p as envace serve does, with short times, and returns the address.
+// startServer serves p like envace serve, with short timeouts, and returns the address.
 func startServer(t *testing.T, p *fakeSampler, change func(*Options)) (addr string, h *Handler) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
@@ -79,7 +79,7 @@ func rawChatRequest(body string) string {
 	return fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// eventually waits until what is so, and returns how long that took.
+// eventually waits until so returns true, and returns how long that took.
 func eventually(t *testing.T, what string, so func() bool) time.Duration {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
@@ -98,11 +98,10 @@ func free(h *Handler) int {
 	return h.admission.free
 }
 
-// large makes an answer too large for what the system keeps of a connection.
+// large makes a response larger than the socket buffers.
 const large = `,"logprobs":true,"top_logprobs":20,"return_token_ids":true,"n":2`
 
-// A client that does not read, or too slowly, loses its slots, and others go on
-// meanwhile.
+// A client that does not read, or reads too slowly, loses its slots, and others are served
 func TestSlowReaders(t *testing.T) {
 	byteWise := func(conn net.Conn) {
 		var b [1]byte
@@ -175,12 +174,11 @@ func TestSteadyReader(t *testing.T) {
 	}
 }
 
-// Five hundred connections that ask for nothing whole hold up nobody, and are gone
-// once their time is over.
+// Five hundred half-open connections block nobody, and are closed by the timeouts.
 func TestHalfOpenConnections(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text = "ok"
-	addr, h := startServer(t, p, func(o *Options) { o.Key = "secret" })
+	addr, h := startServer(t, p, func(o *Options) { o.APIKey = "secret" })
 	whole := rawChatRequest(ask(""))
 	head := "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n%s\r\n"
 	key := "Authorization: Bearer secret\r\n"
@@ -213,7 +211,7 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns the bytes in use.
 func heap() int {
 	var m runtime.MemStats
 	for range 3 { // pools are emptied by the second
@@ -223,7 +221,7 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// blockedWriter is the answer to a client that reads only once it is let go.
+// blockedWriter is the response to a client that does not read until resume is closed.
 type blockedWriter struct {
 	http.ResponseWriter
 	once            *sync.Once
@@ -236,7 +234,7 @@ func (s blockedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Nobody waits for a client that asks for the metrics and does not read them.
+// A client that requests the metrics and does not read them blocks nobody.
 func TestUnreadMetrics(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	h, err := newHandler(Options{Name: "m", Sampler: p, Window: 100}, p.chat)
@@ -259,7 +257,7 @@ func TestUnreadMetrics(t *testing.T) {
 	<-ended
 }
 
-// Beyond the bound on connections, those that ask for nothing make room.
+// Beyond the limit on connections, idle ones are closed.
 func TestTooManyConnections(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = "a b c d e f g", 50*time.Millisecond
@@ -281,7 +279,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// untilDone reads a stream to the event that ends it.
+// untilDone reads a stream up to [DONE].
 func untilDone(r io.Reader) io.Reader {
 	out, in := io.Pipe()
 	go func() {
@@ -297,8 +295,7 @@ func untilDone(r io.Reader) io.Reader {
 	return out
 }
 
-// All requests together hold a bounded number of bytes; beyond it they are told to
-// come again.
+// The memory of all request bodies is limited; beyond it requests get status 429.
 func TestTooManyBytes(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text = "ok"
@@ -323,8 +320,7 @@ func TestTooManyBytes(t *testing.T) {
 	}
 }
 
-// A server that stops waits for answers under way, not for connections that hold half
-// a request.
+// Shutdown waits for completions in progress, not for half-open connections.
 func TestDrainAmongHalfOpenConnections(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = "a b c d e f g", 20*time.Millisecond
@@ -345,7 +341,7 @@ func TestDrainAmongHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// A body that is cut short or badly framed is refused, and harms nobody.
+// Truncated and malformed requests get status 400 and have no other effect.
 func TestBrokenBodies(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text = "ok"
@@ -392,7 +388,7 @@ func TestBrokenBodies(t *testing.T) {
 	eventually(t, "nothing is left of them", func() bool { return h.bodyBytes.Load() == 0 && free(h) == 32 })
 }
 
-// A client that goes in mid-stream, politely or not, frees its slot at once.
+// A client that disconnects in mid-stream, in whatever way, releases its slot immediately.
 func TestGoneInMidStream(t *testing.T) {
 	for _, how := range []string{"closes", "resets", "half closes"} {
 		t.Run(how, func(t *testing.T) {

@@ -12,17 +12,16 @@ import (
 	"envace/internal/openai/client"
 )
 
-// heard is a token of an answer with its log-probability, and the likeliest others.
+// heard is a token with its log-probability and the most likely alternatives.
 type heard struct {
 	text    string
 	logprob float64
 	others  map[string]float64
 }
 
-// TestLlamaCppGreedyTexts asks both engines for the likeliest continuation of the
-// same prompts. With the same float32 weights they part only where two tokens are
-// as good as equal, and tokens in common have the same log-probabilities. The file
-// as it is, llama.cpp multiplies by activations rounded to 8 bits, and we by none.
+// TestLlamaCppGreedyTexts compares greedy completions of both engines. With equal float32
+// weights they differ only where two tokens are nearly tied, and common tokens have equal
+// log-probabilities. With the quantised file, llama.cpp also quantises activations to 8 bits.
 func TestLlamaCppGreedyTexts(t *testing.T) {
 	server := os.Getenv("ENVACE_LLAMACPP")
 	if server == "" {
@@ -78,7 +77,7 @@ func TestLlamaCppGreedyTexts(t *testing.T) {
 	}
 }
 
-// gap is how far the token that was taken lies above another.
+// gap is by how much the sampled token is more likely than another.
 func gap(taken heard, other string) float64 {
 	if lp, ok := taken.others[other]; ok {
 		return taken.logprob - lp
@@ -86,8 +85,7 @@ func gap(taken heard, other string) float64 {
 	return math.Inf(1)
 }
 
-// tell asks a server for 32 tokens after a prompt. llama.cpp's would also hold
-// repetition against a token unless it is told not to.
+// tell completes a prompt with 32 tokens, without llama.cpp's repetition penalty.
 func tell(t *testing.T, base, model, prompt string, raw bool) []heard {
 	t.Helper()
 	more := ""

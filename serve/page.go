@@ -12,7 +12,7 @@ var pageFiles embed.FS
 func (h *Handler) page() {
 	for path, file := range map[string]string{"GET /{$}": "page/index.html", "GET /chat.js": "page/chat.js", "GET /chat.css": "page/chat.css"} {
 		h.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			if h.opts.Key == "" && !isLocalhost(r.Host) {
+			if h.opts.APIKey == "" && !isLocalhost(r.Host) {
 				http.Error(w, "without an API key only localhost is served", http.StatusForbidden)
 				return
 			}

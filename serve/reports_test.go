@@ -12,10 +12,10 @@ import (
 	"envace/render"
 )
 
-// The cases of this file are reports of what broke in other servers. Further ones
-// bear their numbers among the cases of other tests.
+// The cases of this file are bugs reported for other servers. More are in other tests, with
+// their numbers.
 
-// both asks with and without a stream, and returns the one choice of each.
+// both sends a request with and without streaming, and returns the only choice of each.
 func both(t *testing.T, url, extra string) map[string]openai.ChatChoice {
 	t.Helper()
 	status, stream := post(t, url+"/v1/chat/completions", ask(extra+`,"stream":true`))
@@ -26,8 +26,8 @@ func both(t *testing.T, url, extra string) map[string]openai.ChatChoice {
 	return map[string]openai.ChatChoice{"whole": choiceOf(t, url, extra), "stream": streamed[0]}
 }
 
-// However short the limit: an answer that it cuts ends by length, and what of it was a
-// call in the making is none (R-020). One that a limit leaves whole does not.
+// With any limit, a truncated response has the finish reason length and no partial call
+// (R-020).
 func TestLimitsInCalls(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text = "<think>hm</think>So: " + aCall + "\n" + bigCall
@@ -56,8 +56,8 @@ func TestLimitsInCalls(t *testing.T) {
 	}
 }
 
-// What is said comes once: as thinking, as content or as a call, and the markup not at
-// all (R-005, R-036, R-089, R-090).
+// Output is returned exactly once, as thinking, content or call, without the markup (R-005,
+// R-036, R-089, R-090).
 func TestEveryWordComesOnce(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	url := served(t, p, nil)
@@ -97,8 +97,7 @@ func TestEveryWordComesOnce(t *testing.T) {
 	}
 }
 
-// Content is what is written in it: no null, and nothing of the form that it came in
-// (R-050, R-058).
+// Prompts depend on the text of messages only, not on how content is encoded (R-050, R-058).
 func TestContentInPrompts(t *testing.T) {
 	w := &recorder{fakeSampler: newFakeSampler(baseChat(t))}
 	w.text = "ok"
@@ -133,8 +132,7 @@ func TestContentInPrompts(t *testing.T) {
 	}
 }
 
-// What a tool choice forbids is not shown to the model, and not read of what it says
-// (R-049).
+// Tools that tool_choice excludes are neither in the prompt nor parsed (R-049).
 func TestForbiddenTools(t *testing.T) {
 	w := &recorder{fakeSampler: newFakeSampler(baseChat(t))}
 	w.text = aCall
@@ -154,8 +152,7 @@ func TestForbiddenTools(t *testing.T) {
 	}
 }
 
-// Without a wrapper, a call is a whole message that names a tool at hand; anything
-// else is an example (R-034).
+// In formats without markup, only a whole message that names a given tool is a call (R-034).
 func TestDecoys(t *testing.T) {
 	bare := `{% for m in messages %}<|im_start|>{{ m.role }} {% if m.tool_calls %}{"name": "{{ m.tool_calls[0].function.name }}", "parameters": {{ m.tool_calls[0].function.arguments | tojson }}}{% else %}{{ m.content }}{% endif %}<|im_end|>{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant {% endif %}`
 	base := baseChat(t)

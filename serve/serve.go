@@ -28,7 +28,7 @@ type Options struct {
 	Sampler   engine.Sampler // must also implement engine.Streamer
 	Window    int            // context window in tokens, prompt and completion together
 	MaxTokens int            // default completion limit of chats; 0 means the rest of the window
-	Key       string         // API key; "" disables authentication and serves localhost only
+	APIKey    string         // API key; "" disables authentication and serves localhost only
 	Slots     int            // completions generated concurrently; 0 means 32
 	Queue     int            // requests that may wait for a slot; 0 means 256, negative means none
 	MaxBody   int64          // request body limit in bytes; 0 means 8 MiB

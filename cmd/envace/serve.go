@@ -133,7 +133,7 @@ func openHandler(ctx context.Context, o serveOptions) (*serve.Handler, error) {
 	if queue == 0 {
 		queue = -1
 	}
-	return serve.New(serve.Options{Name: name, Model: o.Model, Sampler: sampler, Window: e.Window(), MaxTokens: o.MaxTokens, Key: o.Key, Slots: o.Slots, Queue: queue})
+	return serve.New(serve.Options{Name: name, Model: o.Model, Sampler: sampler, Window: e.Window(), MaxTokens: o.MaxTokens, APIKey: o.Key, Slots: o.Slots, Queue: queue})
 }
 
 // servedName is the default model name in the API.

@@ -24,8 +24,8 @@ import (
 	"envace/internal/retry"
 )
 
-// peer runs a server for a test, and a Client of it that retries fast. Nothing of
-// either may be left when the test ends.
+// peer starts a server and returns a Client with short retry intervals. It checks that no
+// goroutine is left at the end of the test.
 func peer(t *testing.T, serve http.HandlerFunc) *Client {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
@@ -40,7 +40,7 @@ func peer(t *testing.T, serve http.HandlerFunc) *Client {
 	return &Client{BaseURL: s.URL + "/v1", Model: "m", HTTP: s.Client(), Retry: retry.Policy{InitialInterval: time.Millisecond, MaxAttempts: 3}}
 }
 
-// sends answers every request with one body.
+// sends is a handler with a fixed response.
 func sends(kind, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
@@ -63,7 +63,7 @@ func said2(m chat.Message, u chat.Usage) string {
 	return fmt.Sprintf("%s|%s|%s|%d+%d", m.Thinking, m.Content, strings.Join(calls, ","), u.Prompt, u.Completion)
 }
 
-// What servers in use send, in form.
+// Responses in the formats of servers in use.
 func TestClientReadsAnswersOfServers(t *testing.T) {
 	const call = `{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"n\": 9007199254740993}"}}`
 	for _, tt := range []struct {
@@ -211,7 +211,7 @@ func TestClientRefuses(t *testing.T) {
 
 const answered = `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}`
 
-// What passes is tried again, however the connection breaks.
+// Temporary failures are retried, wherever the connection breaks.
 func TestClientTriesAgain(t *testing.T) {
 	streamed := "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}}\n\n"
 	for seed := range uint64(24) {
@@ -247,7 +247,7 @@ func TestClientTriesAgain(t *testing.T) {
 	}
 }
 
-// Who has seen a beginning does not see it twice.
+// A stream is not retried once part of it was shown.
 func TestStreamIsNotTriedAgainOnceShown(t *testing.T) {
 	var tries atomic.Int32
 	c := peer(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -378,7 +378,7 @@ func TestClientLogsWithoutKeys(t *testing.T) {
 	}
 }
 
-// A dialogue with all that a message can have goes out as strict servers want it.
+// A dialogue with every kind of message is encoded as strict servers require.
 func TestClientRequest(t *testing.T) {
 	var got []byte
 	c := peer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -412,7 +412,7 @@ func TestClientRequest(t *testing.T) {
 	}
 }
 
-// Newer models of OpenAI know max_tokens by another name.
+// Newer OpenAI models require max_completion_tokens.
 func TestClientLearnsTheNameOfTheLimit(t *testing.T) {
 	var refused atomic.Int32
 	var both sync.WaitGroup // requests under way at once learn it each
@@ -446,8 +446,8 @@ func TestClientLearnsTheNameOfTheLimit(t *testing.T) {
 	}
 }
 
-// llama.cpp's server knows no json_schema and wants text beside calls. It says so
-// with status 500, in FastAPI's words.
+// llama.cpp's server does not know json_schema and requires content beside calls. It reports
+// that as FastAPI validation errors with status 500.
 func TestClientLearnsADialect(t *testing.T) {
 	const (
 		schema  = `{"error":{"message":"1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema', 'ctx': {'expected': \"'text' or 'json_object'\"}}\n\n  File \"app.py\", line 376, in create_chat_completion\n    POST /v1/chat/completions","type":"internal_server_error","param":null,"code":null}}`

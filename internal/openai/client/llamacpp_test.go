@@ -47,7 +47,7 @@ func TestLlamaCppModels(t *testing.T) {
 	}
 }
 
-// The same words come in a stream and without one.
+// Streams equal plain responses.
 func TestLlamaCppChats(t *testing.T) {
 	c := llamaCpp(t, "plain")
 	for _, o := range []chat.Options{greedily(24), {Temperature: greedily(0).Temperature, MaxTokens: 60, Stop: []string{" of", "zzz"}}} {
@@ -67,7 +67,7 @@ func TestLlamaCppChats(t *testing.T) {
 	}
 }
 
-// A schema is obeyed, in whatever form the server wants to be told of it.
+// Schemas are enforced, in the form that the server wants.
 func TestLlamaCppSchema(t *testing.T) {
 	c := llamaCpp(t, "plain")
 	o := greedily(200)
@@ -86,7 +86,7 @@ func TestLlamaCppSchema(t *testing.T) {
 	}
 }
 
-// Calls come whole; they and their results go back, with a format that knows calls and with one that does not.
+// Calls and their results round-trip, with a chat format that supports calls and with one that does not.
 func TestLlamaCppTools(t *testing.T) {
 	c := llamaCpp(t, "tools")
 	msgs := asks("Look up order A17 of the year 2025.")
@@ -114,7 +114,7 @@ func TestLlamaCppTools(t *testing.T) {
 	}
 }
 
-// What can never succeed is refused at once.
+// Permanent errors are not retried.
 func TestLlamaCppRefuses(t *testing.T) {
 	c := llamaCpp(t, "plain")
 	for _, tt := range []struct {
@@ -148,8 +148,8 @@ func TestLlamaCppRefuses(t *testing.T) {
 	}
 }
 
-// The server gives a stream up when another request comes: what was cut is told,
-// and tried again where nobody has seen a part.
+// The server aborts a stream when another request arrives: the client reports it, or retries
+// if no part was shown.
 func TestLlamaCppCutStream(t *testing.T) {
 	c := llamaCpp(t, "plain")
 	var log bytes.Buffer
@@ -192,7 +192,7 @@ func TestLlamaCppCutStream(t *testing.T) {
 	}
 }
 
-// A client that goes away frees the server.
+// Disconnecting frees the server.
 func TestLlamaCppCancelled(t *testing.T) {
 	c := llamaCpp(t, "plain")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -15,7 +15,7 @@ import (
 	"envace/internal/retry"
 )
 
-// The cases of this file are reports of what broke in other clients.
+// The cases of this file are bugs reported for other clients.
 
 const (
 	firstChunk = `{"choices":[{"delta":{"content":"a"}}]}`
@@ -27,8 +27,7 @@ func asEvents(chunks ...string) string {
 	return "data: " + strings.Join(append(chunks, "[DONE]"), "\n\ndata: ") + "\n\n"
 }
 
-// A chunk without choices tells the usage, or that all went wrong, or nothing; it may
-// stand anywhere (R-093).
+// Chunks without choices have usage, an error or nothing, and may occur anywhere (R-093).
 func TestChunksWithoutChoices(t *testing.T) {
 	for _, tt := range []struct{ name, chunk, wrong string }{
 		{"usage", `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}`, ""},
@@ -61,8 +60,7 @@ func TestChunksWithoutChoices(t *testing.T) {
 	}
 }
 
-// A stream that ends too early, wherever it does, is an error, and no call of it is
-// handed on (R-051).
+// A stream that ends early is an error and returns no calls (R-051).
 func TestStreamsThatBreakOff(t *testing.T) {
 	body := asEvents(firstChunk, callChunk, lastChunk)
 	for at := range strings.Index(body, lastChunk) + len(lastChunk) - 1 {
@@ -78,8 +76,7 @@ func TestStreamsThatBreakOff(t *testing.T) {
 	}
 }
 
-// An error is one however it is put, and whatever stands beside it (R-071, R-096,
-// R-097).
+// Errors are recognised in any format and beside other fields (R-071, R-096, R-097).
 func TestErrorsGoFirst(t *testing.T) {
 	const answer = `"choices":[{"message":{"content":"{\"answer\":42}"},"finish_reason":"stop"}]`
 	for _, tt := range []struct {
@@ -108,8 +105,7 @@ func TestErrorsGoFirst(t *testing.T) {
 	}
 }
 
-// Lines may be long (R-032), and an answer that never ends is given up in bounded
-// memory (R-095).
+// Lines may be long (R-032); endless responses fail within bounded memory (R-095).
 func TestLongAnswers(t *testing.T) {
 	for size := 1 << 10; size < maxEvent; size <<= 2 {
 		text := strings.Repeat("é", size/2)
@@ -140,7 +136,7 @@ func TestLongAnswers(t *testing.T) {
 	}
 }
 
-// endless is part, again and again.
+// endless repeats part.
 type endless struct {
 	part string
 	at   int
@@ -152,8 +148,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What is cut for an error is cut between characters, and has no bytes that the
-// terminal or a strict reader would choke on (R-060).
+// Error texts are truncated between characters, and have no control characters (R-060).
 func TestShortErrors(t *testing.T) {
 	for n := range 12 {
 		text := strings.Repeat("x", 490+n) + strings.Repeat("─😀", 20) + "\xff\x00\x1b[31m"
@@ -166,8 +161,7 @@ func TestShortErrors(t *testing.T) {
 	}
 }
 
-// Names of tools go out as strict servers want them, and come back as they were
-// (R-099).
+// Tool names are sent as strict servers require, and restored in calls (R-099).
 func TestNamesOfTools(t *testing.T) {
 	long := strings.Repeat("x", 70)
 	names := []string{"math.add", "math_add", "math/add", "größe", "a b", "ok-1", long + "1", long + "2", ""}

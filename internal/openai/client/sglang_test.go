@@ -16,9 +16,9 @@ import (
 	"envace/render"
 )
 
-// standIn answers as SGLang's documentation shows, with what s samples. It tells the
-// log-probabilities that were drawn from, as a server does that was started without
-// settings of its own. Its end-of-text token is eos.
+// standIn answers in the format of SGLang's documentation with samples of s. It returns
+// log-probabilities of the sampling distribution, as SGLang does by default. eos is its
+// end-of-text token.
 func standIn(t *testing.T, s engine.Sampler, eos int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var req struct {
@@ -79,8 +79,7 @@ func standIn(t *testing.T, s engine.Sampler, eos int) http.HandlerFunc {
 	}
 }
 
-// Whatever the temperature, tokens and log-probabilities are the engine's behind the
-// server, bit for bit.
+// At any temperature, tokens and log-probabilities are the engine's, bit for bit.
 func TestSGLang(t *testing.T) {
 	local, format := baseModel(t)
 	c := peer(t, standIn(t, local, format.Stop()[0]))
