@@ -147,8 +147,8 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
-// Whoever reads slowly, but keeps up, gets the whole answer; and what a connection
-// waited for in one answer is not held against the next.
+// A slow client that keeps up gets the whole response. The time that one response was
+// blocked does not count for the next.
 func TestSteadyReader(t *testing.T) {
 	p := newFakeSampler(baseChat(t))
 	p.text, p.pace = strings.Repeat("word ", 20), 5*time.Millisecond
