@@ -1,7 +1,7 @@
 """The turns of one long dialogue, ours in full against PyTorch row by row.
 
 Usage: dialogue.py MODEL ROWS. The peer would take many minutes: three rows, the
-shortest, the middle one and the longest, are timed, and the others reckoned from
+shortest, the middle one and the longest, are timed, and the others extrapolated from
 them by a polynomial of the row's length, a·n + b·n².
 """
 
@@ -52,7 +52,7 @@ def main():
     print(f"  peer: ru_maxrss {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss} kB")
     print(sides.HEAD)
     sides.report(f"SmolLM2-135M, LoRA, {len(rows)} turns of a dialogue of {length(rows[-1])} tokens",
-                 f"PyTorch {torch.__version__.split('+')[0]} + peft, row by row, reckoned from three rows", pairs)
+                 f"PyTorch {torch.__version__.split('+')[0]} + peft, row by row, extrapolated from three rows", pairs)
     ours.close()
 
 

@@ -25,13 +25,14 @@ import (
 
 	"envace/engine"
 	"envace/engine/cpu"
+	"envace/internal/seeds"
 	"envace/internal/weights"
 	"envace/judge"
 	"envace/render"
 	"envace/rollout"
 	"envace/task"
 	"envace/train"
-	"envace/workbench"
+	"envace/workbench/domains"
 )
 
 const rowTokens = 400
@@ -89,9 +90,9 @@ func write(data []engine.Datum) error {
 // tasks draws n tasks of the domains for training.
 func tasks(split string, n int) ([]task.Task, error) {
 	var out []task.Task
-	domains := workbench.Train()
-	for i, d := range domains {
-		some, err := workbench.Tasks(d, 1, split, n*(i+1)/len(domains)-n*i/len(domains))
+	from := domains.Train()
+	for i, d := range from {
+		some, err := d.Tasks(1, split, n*(i+1)/len(from)-n*i/len(from))
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +162,7 @@ func grpo(chat *render.Chat, model string) ([]engine.Datum, error) {
 	var games []rollout.Game
 	for i, t := range list {
 		for k := range group {
-			seed := rollout.Seed(1, uint64(i), rollout.SeedOf(t.ID), uint64(k))
+			seed := seeds.Derive(1, uint64(i), seeds.Of(t.ID), uint64(k))
 			games = append(games, rollout.Game{Policy: p, Judge: judge.Checks{}, Limits: rollout.Limits{Messages: 8}, Member: k, Seed: seed})
 		}
 	}

@@ -143,7 +143,7 @@ def round_of(server, texts, tokens):
 
 
 HEAD = """
-| clients | peer | first token, ours (last) | peer | tokens a second, ours | peer | times as fast | range |
+| clients | peer | time to first token, ours (slowest client) | peer | tokens per second, ours | peer | speed-up | range |
 | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 

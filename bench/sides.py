@@ -102,7 +102,7 @@ def machine():
     return f"{os.cpu_count()} cores of {name}, load averages {load}, {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC"
 
 
-HEAD = f"({CLOCK} seconds)\n\n| work | peer | ours, s | peer, s | times as fast | quartiles | rounds |\n| --- | --- | --- | --- | --- | --- | --- |"
+HEAD = f"({CLOCK} seconds)\n\n| work | peer | ours, s | peer, s | speed-up | quartiles | rounds |\n| --- | --- | --- | --- | --- | --- | --- |"
 
 
 def report(work, peer, pairs, unit=None):

@@ -1,5 +1,4 @@
-// Package chat holds messages, tools and calls as models and people exchange
-// them, before anything becomes tokens.
+// Package chat defines messages, tools and calls, before tokenisation.
 package chat
 
 import (
@@ -13,7 +12,7 @@ import (
 // Role is the speaker of a message.
 type Role string
 
-// The speakers.
+// The roles.
 const (
 	System    Role = "system"
 	User      Role = "user"
@@ -24,52 +23,53 @@ const (
 // Message is one message of a dialogue.
 type Message struct {
 	Role     Role
-	Content  string // what is said, without thinking and calls
+	Content  string // the text, without thinking and calls
 	Thinking string // the assistant's private reasoning
 	Calls    []Call // the assistant's tool calls, in order
-	CallID   string // tool: the call that this answers
-	Name     string // tool: the name of the tool that answers
+	CallID   string // tool messages: id of the call this is the result of
+	Name     string // tool messages: name of the tool
 }
 
 // Call is one request to run a tool.
 type Call struct {
 	ID        string
 	Name      string
-	Arguments json.RawMessage // a JSON object, byte for byte as it was written
+	Arguments json.RawMessage // a JSON object, byte for byte as written
 }
 
 // Function describes a tool to a model.
 type Function struct {
 	Name        string
 	Description string
-	Parameters  json.RawMessage // JSON Schema of the arguments; key order kept
-	Strict      *bool           // as given; nil where absent
+	Parameters  json.RawMessage // JSON Schema of the arguments; key order is preserved
+	Strict      *bool           // as given; nil if absent
 	Write       bool            // the tool changes the world ("x-write" in JSON)
 }
 
-// Options bound a completion. The zero value leaves all to the server.
+// Options are the parameters of a completion. The zero value means the server's
+// defaults.
 type Options struct {
 	Temperature *float64
 	TopP        *float64
 	MaxTokens   int
 	Seed        *uint64
 	Stop        []string
-	Schema      json.RawMessage // JSON Schema that the answer must obey
+	Schema      json.RawMessage // JSON Schema that the answer must match
 }
 
 // Usage counts tokens.
 type Usage struct{ Prompt, Completion int }
 
-// ErrCut is an answer that ended before its end, at a limit of tokens or by a
-// filter. The message that comes with it is a beginning: its calls must not be made.
-var ErrCut = errors.New("the answer was cut off before its end")
+// ErrCut means that an answer was truncated by a token limit or a filter. The
+// message returned with it is incomplete: its calls must not be executed.
+var ErrCut = errors.New("the answer was truncated")
 
-// Completer is anything that answers a dialogue with one message.
+// Completer generates the next message of a dialogue.
 type Completer interface {
 	Complete(ctx context.Context, msgs []Message, tools []Function, o Options) (Message, Usage, error)
 }
 
-// Canonical returns data with sorted keys, no white space and numbers as
+// Canonical returns data with sorted keys, without white space and with numbers as
 // written, so that equal values have equal bytes.
 func Canonical(data []byte) ([]byte, error) {
 	v, err := decode(data)
@@ -79,8 +79,8 @@ func Canonical(data []byte) ([]byte, error) {
 	return Marshal(v)
 }
 
-// Equal reports whether a and b are the same JSON value; numbers are equal if
-// their values are (1, 1.0 and 1e0 are). Broken JSON equals nothing.
+// Equal reports whether a and b are the same JSON value. Numbers are compared by
+// value (1, 1.0 and 1e0 are equal). Invalid JSON is not equal to anything.
 func Equal(a, b []byte) bool {
 	va, erra := decode(a)
 	vb, errb := decode(b)

@@ -58,8 +58,8 @@ func huge(n json.Number) bool {
 	return err != nil || size > 1e60 || size < 1e-60 && !zero(n)
 }
 
-// zero reports whether n is 0 however it is written; a number too small for a
-// float64 is not.
+// zero reports whether n is 0 in any notation; a number too small for a float64 is
+// not.
 func zero(n json.Number) bool {
 	digits, _, _ := strings.Cut(strings.ToLower(string(n)), "e")
 	return !strings.ContainsAny(digits, "123456789")

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Message and Function travel in OpenAI's JSON form: tool calls as
-// {id, type, function{name, arguments}} with arguments as a JSON string, tools
-// as {type, function{…}}. Thinking travels as a <think> block at the head of the
-// content, as published data sets carry it.
+// Message and Function are encoded in OpenAI's JSON form: tool calls as
+// {id, type, function{name, arguments}} with arguments as a JSON string, tools as
+// {type, function{…}}. Thinking is encoded as a <think> block at the start of the
+// content, as in published data sets.
 
 type wireCall struct {
 	ID       string       `json:"id"`
@@ -98,7 +98,7 @@ func arguments(raw json.RawMessage) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// thinks reports whether content opens with a block of thinking.
+// thinks reports whether content begins with a thinking block.
 func thinks(content string) bool {
 	return strings.HasPrefix(strings.TrimLeft(content, " \n\t"), "<think>")
 }
@@ -141,7 +141,7 @@ func (f Function) MarshalJSON() ([]byte, error) {
 	return Marshal(wireTool{"function", body})
 }
 
-// UnmarshalJSON reads that form, or the flat {name, description, parameters}.
+// UnmarshalJSON reads that form, or a flat {name, description, parameters}.
 func (f *Function) UnmarshalJSON(data []byte) error {
 	var w wireTool
 	if err := json.Unmarshal(data, &w); err != nil {
@@ -155,7 +155,7 @@ func (f *Function) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("tool: %w", err)
 	}
 	if strings.TrimSpace(t.Name) == "" {
-		return fmt.Errorf("tool: no name in %.80s", w.Function)
+		return fmt.Errorf("tool without a name: %.80s", w.Function)
 	}
 	if len(t.Parameters) > 0 {
 		t.Parameters = json.RawMessage(Sanitize(string(t.Parameters)))

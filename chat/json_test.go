@@ -124,8 +124,8 @@ func TestFunctionUnmarshal(t *testing.T) {
 		{"flat", `{"name":"f","description":"d","parameters":` + string(params) + `}`, Function{Name: "f", Description: "d", Parameters: params}, ""},
 		{"no parameters", `{"name":"f"}`, Function{Name: "f"}, ""},
 		{"rejected code points", `{"name":"f","description":"a\u0000","parameters":{"x":"` + "\uFFFE" + `"}}`, Function{Name: "f", Description: "a\uFFFD", Parameters: json.RawMessage("{\"x\":\"\uFFFD\"}")}, ""},
-		{"blank name", `{"name":" "}`, Function{}, "no name"},
-		{"wrapped without a name", `{"type":"function","function":{"description":"d"}}`, Function{}, "no name"},
+		{"blank name", `{"name":" "}`, Function{}, "without a name"},
+		{"wrapped without a name", `{"type":"function","function":{"description":"d"}}`, Function{}, "without a name"},
 		{"not an object", `"f"`, Function{}, "tool: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,11 +1,11 @@
-// Package engine is the seam between algorithms and the machine that holds the
-// weights. Token arrays go down, numbers come up: above it there are no tensors,
-// below it no messages.
+// Package engine is the interface between the algorithms and the backend that
+// holds the weights. Callers pass token arrays and get numbers back: there are no
+// tensors above it and no messages below it.
 //
-// A [Trainer] moves weights, a [Sampler] is the weights as they were when it was
-// made. The engine batches what arrives at the same time; its callers do not.
-// All methods may be called from many goroutines at once, but for OptimStep,
-// which excludes everything else of its Trainer.
+// A [Trainer] updates weights; a [Sampler] reads them as they were when it was
+// created. The engine batches concurrent calls, so callers need not. All methods
+// are safe for concurrent use. OptimStep runs exclusively: it waits for, and
+// blocks, the other calls on its Trainer.
 package engine
 
 import (
@@ -13,19 +13,19 @@ import (
 	"errors"
 )
 
-// Datum is one training row. Every slice has the length of Input; position i
-// speaks of the prediction of Target[i] from Input[:i+1]. Nil slices read as
-// zeros. For an ordinary row of tokens t, Input is t[:n-1] and Target is t[1:].
+// Datum is one training row. Every slice has the length of Input; index i refers
+// to the prediction of Target[i] from Input[:i+1]. A nil slice means all zeros.
+// For a plain token sequence t, Input is t[:n-1] and Target is t[1:].
 type Datum struct {
 	Input     []int     // tokens the model reads
 	Target    []int     // token predicted at each position; read only where Weight ≠ 0
-	Weight    []float32 // factor of this position's loss; 0 leaves it out
+	Weight    []float32 // multiplies the loss at this position; 0 masks it
 	Logprobs  []float32 // log-probability of Target under the weights that sampled it (policy losses)
-	Advantage []float32 // credit of this position (policy losses)
+	Advantage []float32 // advantage at this position (policy losses)
 	Reference []float32 // log-probability of Target under the reference policy (KL)
 }
 
-// Objective names what a loss differentiates.
+// Objective names a training objective.
 type Objective string
 
 // The objectives. With r = exp(logp − Logprobs), A = Advantage and w = Weight,
@@ -50,24 +50,24 @@ const (
 	K3 KLKind = "k3" // exp(δ) − δ − 1, clamped to [−10, 10]
 )
 
-// Loss is an objective and its few numbers. The engine sums weight × loss over
-// all positions of all rows; whether that is a mean, and over what, is decided by
-// whoever sets Datum.Weight.
+// Loss is an objective and its coefficients. The engine sums weight × loss over
+// all positions of all rows; the caller chooses the normalisation through
+// Datum.Weight.
 type Loss struct {
 	Objective Objective
 	ClipLow   float64 // PPO: ε below 1
 	ClipHigh  float64 // PPO: ε above 1
 	DualClip  float64 // PPO: bound c of the dual clip; 0 is off
-	KL        float64 // factor β of the KL term; 0 is off
+	KL        float64 // coefficient β of the KL term; 0 is off
 	KLKind    KLKind  // estimator of the KL term; "" is K3
 }
 
-// Result is what one forward and backward pass found.
+// Result is the outcome of one forward and backward pass.
 type Result struct {
 	Loss           float64     // Σ weight × (objective + β·KL)
 	KL             float64     // Σ weight × KL (without β)
-	ClipFraction   float64     // Σ weight of the positions whose r lies outside [1−ClipLow, 1+ClipHigh] ÷ Σ weight
-	RatioMax       float64     // largest |r − 1| of the weighted positions
+	ClipFraction   float64     // weighted share of positions whose r is outside [1−ClipLow, 1+ClipHigh]
+	RatioMax       float64     // largest |r − 1| over positions with a weight
 	Logprobs       [][]float32 // log-probability of each Target under the current weights, 0 where Weight is 0
 	TokensRows     int         // Σ len(Input)
 	TokensComputed int         // tokens that went through the model: shared prefixes count once
@@ -77,25 +77,26 @@ type Result struct {
 type Adam struct {
 	LR, Beta1, Beta2, Eps float64
 	WeightDecay           float64
-	ClipNorm              float64 // bound of the gradient's global norm; 0 is off
+	ClipNorm              float64 // maximum global gradient norm; 0 is off
 }
 
-// Params says how to sample. The zero value is greedy, without bounds of its own.
+// Params are the sampling parameters. The zero value is greedy decoding without a
+// token limit.
 type Params struct {
-	MaxTokens   int     // most tokens to sample; 0 means as the window allows
-	Temperature float64 // 0 takes the likeliest token
+	MaxTokens   int     // maximum tokens to sample; 0 means up to the context window
+	Temperature float64 // 0 is greedy
 	TopK        int     // 0 is off
 	TopP        float64 // 0 or 1 is off
 	MinP        float64 // keeps tokens with p ≥ MinP·max p; 0 is off
-	Stop        []int   // a token that ends the sequence; it is kept in Tokens
-	Seed        uint64  // sequence i of a call draws from (Seed, i, position) alone
+	Stop        []int   // tokens that end the sequence; the stop token is kept in Tokens
+	Seed        uint64  // each draw depends only on (Seed, sequence index, position)
 }
 
-// Sequence is one sampled continuation. The three slices are of one length.
+// Sequence is one sampled continuation. The three slices have the same length.
 type Sequence struct {
 	Tokens         []int
-	Logprobs       []float32 // under the weights as they are: temperature 1, nothing cut
-	SampleLogprobs []float32 // under the distribution that was drawn from (0 where greedy)
+	Logprobs       []float32 // under the model's distribution: temperature 1, no truncation
+	SampleLogprobs []float32 // under the distribution sampled from (0 for greedy)
 	Stop           StopReason
 }
 
@@ -104,63 +105,63 @@ type StopReason string
 
 // The reasons.
 const (
-	StopToken  StopReason = "stop"   // a token of Params.Stop was drawn
-	StopLength StopReason = "length" // MaxTokens
-	StopWindow StopReason = "window" // the model's window is full
+	StopToken  StopReason = "stop"   // a token of Params.Stop was sampled
+	StopLength StopReason = "length" // MaxTokens reached
+	StopWindow StopReason = "window" // context window full
 )
 
-// Sampler is a policy's weights at one moment.
+// Sampler samples from and scores with a policy's weights at one point in time.
 type Sampler interface {
-	// Sample draws n continuations of prompt (at least one token). A prompt that
-	// leaves no room in the window is ErrWindow; a Sampler whose Trainer has moved
-	// on is ErrStale.
+	// Sample draws n continuations of prompt, which must not be empty. It returns
+	// ErrWindow if the prompt fills the context window, and ErrStale if the Trainer
+	// has changed the weights since.
 	Sample(ctx context.Context, prompt []int, n int, p Params) ([]Sequence, error)
-	// Logprobs returns, for each row of n tokens, the n−1 log-probabilities of
-	// tokens 1…n−1, each given all before it. Shared prefixes are computed once.
+	// Logprobs returns, for each row of n tokens, the log-probabilities of tokens
+	// 1…n−1, each given those before it. Shared prefixes are computed once.
 	Logprobs(ctx context.Context, rows [][]int) ([][]float32, error)
 }
 
-// Trainer holds weights that move.
+// Trainer holds the weights being trained.
 type Trainer interface {
-	// ForwardBackward adds the gradient of loss over data to what has been
-	// gathered since the last OptimStep.
+	// ForwardBackward adds the gradient of loss over data to the gradients
+	// accumulated since the last OptimStep.
 	ForwardBackward(ctx context.Context, data []Datum, loss Loss) (Result, error)
-	// OptimStep applies and clears the gathered gradient and returns its global
-	// norm before clipping. A gradient that is not finite is refused
-	// (ErrNotFinite) and cleared; the weights stay.
+	// OptimStep applies and clears the accumulated gradient and returns its global
+	// norm before clipping. If the gradient is not finite it is cleared, the weights
+	// stay unchanged, and the error is ErrNotFinite.
 	OptimStep(ctx context.Context, adam Adam) (norm float64, err error)
-	// Sampler returns the current weights. It is stale after the next OptimStep.
+	// Sampler returns a Sampler of the current weights, valid until the next OptimStep.
 	Sampler(ctx context.Context) (Sampler, error)
 }
 
-// Pinner is a Trainer that can also hand out a Sampler that stays valid, such as
-// the reference policy of a KL term.
-type Pinner interface {
-	// Pin returns the weights as they are now, for good.
-	Pin(ctx context.Context) (Sampler, error)
+// Snapshotter is a Trainer that can also return a Sampler that stays valid after
+// OptimStep, for example as the reference policy of a KL term.
+type Snapshotter interface {
+	// Snapshot returns a Sampler of a frozen copy of the current weights.
+	Snapshot(ctx context.Context) (Sampler, error)
 }
 
-// Checkpointer is a Trainer that can save and load all that its next step
-// depends on: weights and optimiser state.
+// Checkpointer is a Trainer that can save and load its full training state:
+// weights and optimiser state.
 type Checkpointer interface {
-	// Save writes a checkpoint folder at path, whole or not at all.
+	// Save writes a checkpoint folder at path atomically.
 	Save(ctx context.Context, path string) error
-	// Load reads a folder that Save wrote. Samplers made before are stale.
+	// Load reads a folder written by Save. Existing Samplers become stale.
 	Load(ctx context.Context, path string) error
 }
 
-// Exact is a Trainer that can promise bits: under the same weights its Samplers and
-// its ForwardBackward find the same log-probability of a token, bit for bit, so
-// that the policy ratio of fresh samples is exactly 1.
-type Exact interface {
-	// Exact tells whether the promise holds with the options of this engine.
-	Exact() bool
+// BitExact is a Trainer whose Samplers and ForwardBackward compute bit-identical
+// log-probabilities under the same weights, so that the policy ratio of fresh
+// samples is exactly 1.
+type BitExact interface {
+	// BitExact reports whether that holds for this engine's options.
+	BitExact() bool
 }
 
-// Errors that callers decide on.
+// Errors that callers test for.
 var (
-	ErrStale     = errors.New("sampler is stale: the trainer has changed the weights since it was made")
-	ErrWindow    = errors.New("prompt leaves no room in the model's window")
+	ErrStale     = errors.New("sampler is stale: the weights have changed since it was created")
+	ErrWindow    = errors.New("prompt leaves no room in the model's context window")
 	ErrNotFinite = errors.New("gradient is not finite")
-	ErrMemory    = errors.New("the memory budget is too small")
+	ErrMemory    = errors.New("memory limit too low")
 )

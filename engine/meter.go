@@ -1,25 +1,25 @@
 package engine
 
-// Meter is a Sampler that counts what it does.
+// Meter is a Sampler that keeps usage counters.
 type Meter interface {
-	// Usage returns what has been done since the Sampler was made.
+	// Usage returns the counters since the Sampler was created.
 	Usage() Usage
 }
 
-// Usage is what a Sampler has done. Counts are of tokens unless they say otherwise.
+// Usage holds the counters of a Sampler, in tokens unless stated otherwise.
 type Usage struct {
 	Prompt    int // in the prompts of all sequences
-	Prefilled int // computed because the cache did not have them; after a lack of memory, again
-	Sampled   int // drawn
-	Decoded   int // drawn, and computed to draw the next one
-	Steps     int // steps that drew anything: Sampled/Steps is the mean batch
+	Prefilled int // computed because they were not in the cache, or had been evicted from it
+	Sampled   int // sampled
+	Decoded   int // sampled, then computed to sample the next one
+	Steps     int // steps that sampled anything: Sampled/Steps is the mean batch size
 
-	PrefillSeconds, DecodeSeconds float64 // a step that does both is divided by tokens
+	PrefillSeconds, DecodeSeconds float64 // a mixed step is split in proportion to its tokens
 
-	Rows, RowsComputed int // of Logprobs: in its rows, and that went through the model
+	Rows, RowsComputed int // Logprobs: tokens in its rows, and those computed
 }
 
-// Sub returns what has been done since u was before.
+// Sub returns u − before, the usage between two readings.
 func (u Usage) Sub(before Usage) Usage {
 	u.Prompt -= before.Prompt
 	u.Prefilled -= before.Prefilled

@@ -14,27 +14,37 @@ import (
 	"envace/task"
 )
 
-// Checks judges by machine checks alone: an item without one, or whose check
-// needs a reader, is unknown and dropped. Every item is judged once, on the
-// finished user turn.
-type Checks struct{}
+// Checklist judges item by item: a machine check decides what it can, and what
+// needs a reader goes to the reader. Every item is judged once, on the finished
+// user turn, after the items that it depends on.
+type Checklist struct {
+	Reader Reader // nil: what needs a reader is unknown, and dropped
+}
 
-// Judge gives the verdict on user turn ep.User.
-func (Checks) Judge(_ context.Context, ep *rollout.Episode) (rollout.Verdict, error) {
-	if ep.User >= len(ep.Task.Turns) {
-		return rollout.Verdict{}, fmt.Errorf("episode is in user turn %d of %d", ep.User, len(ep.Task.Turns))
-	}
-	t := &turn{ep: ep, items: ep.Task.Turns[ep.User].Checklist, matched: map[string]int{}, outcome: map[string]rollout.Outcome{}}
+// Reader decides items that no machine check can.
+type Reader interface {
+	// Read answers the question of item about the user turn ep.User of ep: Pass, Fail
+	// or Unknown, and why. An error counts as Unknown: a reader that fails ends no
+	// run, and is no reward.
+	Read(ctx context.Context, ep *rollout.Episode, item task.Item) (outcome rollout.Outcome, why string, err error)
+}
+
+// Judge gives the verdict on user turn ep.User. Its only error is that of a
+// cancelled context.
+func (c Checklist) Judge(ctx context.Context, ep *rollout.Episode) (rollout.Verdict, error) {
+	t := &turn{ctx: ctx, reader: c.Reader, ep: ep, items: ep.Task.Checklist(ep.User), matched: map[string]int{}, outcome: map[string]rollout.Outcome{}}
 	for _, x := range ep.Exchanges() {
 		if x.User == ep.User {
 			t.calls = append(t.calls, x)
 		}
 	}
-	return t.verdict(), nil
+	return t.verdict(), ctx.Err()
 }
 
 // turn is one user turn under judgement.
 type turn struct {
+	ctx     context.Context
+	reader  Reader
 	ep      *rollout.Episode
 	items   []task.Item
 	calls   []rollout.Exchange
@@ -68,10 +78,10 @@ func (t *turn) verdict() rollout.Verdict {
 
 // item decides one item, after those before it.
 func (t *turn) item(item task.Item) (rollout.Outcome, string) {
-	if item.Check == nil {
-		return rollout.Unknown, "no machine check"
+	if item.Check == nil && t.reader == nil {
+		return rollout.Unknown, "needs a reader"
 	}
-	for _, c := range item.Check.When {
+	for _, c := range conditions(item) {
 		if id := t.missing(c); id != "" {
 			return rollout.Fail, "the call of " + id + " was not made"
 		}
@@ -91,8 +101,19 @@ func (t *turn) item(item task.Item) (rollout.Outcome, string) {
 	return t.check(item)
 }
 
+func conditions(item task.Item) []task.Cond {
+	if item.Check == nil {
+		return nil
+	}
+	return item.Check.When
+}
+
 func (t *turn) check(item task.Item) (rollout.Outcome, string) {
-	switch c := item.Check; c.Type {
+	c := item.Check
+	if c == nil || c.Type == task.Reply && len(c.Contains)+len(c.AnyOf) == 0 {
+		return t.read(item)
+	}
+	switch c.Type {
 	case task.ToolCall:
 		return t.toolCall(item)
 	case task.ToolResult:
@@ -231,15 +252,33 @@ func (t *turn) toolResult(c *task.Check) (rollout.Outcome, string) {
 	return rollout.Pass, ""
 }
 
-func (t *turn) reply(c *task.Check) (rollout.Outcome, string) {
-	if len(c.Contains) == 0 && len(c.AnyOf) == 0 {
+// read lets the reader decide. Whatever goes wrong with it leaves the item
+// unknown.
+func (t *turn) read(item task.Item) (outcome rollout.Outcome, why string) {
+	if t.reader == nil {
 		return rollout.Unknown, "needs a reader"
 	}
+	defer func() {
+		if x := recover(); x != nil {
+			outcome, why = rollout.Unknown, fmt.Sprintf("the reader failed: panic: %v", x)
+		}
+	}()
+	outcome, why, err := t.reader.Read(t.ctx, t.ep, item)
+	switch {
+	case err != nil:
+		return rollout.Unknown, "the reader failed: " + err.Error()
+	case outcome != rollout.Pass && outcome != rollout.Fail && outcome != rollout.Unknown:
+		return rollout.Unknown, fmt.Sprintf("the reader answered %q: want pass, fail or unknown", outcome)
+	}
+	return outcome, why
+}
+
+func (t *turn) reply(c *task.Check) (rollout.Outcome, string) {
 	said, ok := t.ep.Reply(t.ep.User)
 	if !ok {
 		return rollout.Fail, "no reply"
 	}
-	out, why := Said(said, c, t.ep.Task.Turns[t.ep.User].User, t.results, t.made)
+	out, why := Said(said, c, t.ep.Asked(t.ep.User), t.results, t.made)
 	t.broken = t.broken || out == rollout.Unknown
 	return out, why
 }

@@ -8,7 +8,7 @@ import (
 	"envace/judge"
 	"envace/rollout"
 	"envace/task"
-	"envace/workbench"
+	"envace/workbench/domains"
 )
 
 const seeds = 20
@@ -26,7 +26,7 @@ func reward(t *testing.T, ep *rollout.Episode) float64 {
 
 func judgeTurn(t *testing.T, ep *rollout.Episode) rollout.Verdict {
 	t.Helper()
-	v, err := judge.Checks{}.Judge(context.Background(), ep)
+	v, err := judge.Checklist{}.Judge(context.Background(), ep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func silent(tk task.Task) *rollout.Episode {
 }
 
 func TestExpertsOfTheWorkbench(t *testing.T) {
-	for _, d := range workbench.Domains() {
+	for _, d := range domains.All() {
 		t.Run(d.Name, func(t *testing.T) {
 			nothing := 0.0
 			for seed := range uint64(seeds) {

@@ -15,14 +15,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"envace/engine"
+	"envace/internal/seeds"
 	"envace/rollout"
 	"envace/task"
 )
 
 // Rehearser rehearses before it plays.
 type Rehearser struct {
-	Policy rollout.Policy
-	World  rollout.Worlds // imagined: rollout.Rehearsal
+	Cast   rollout.Cast   // who acts and who criticises; Worlds holds who rehearses
+	Worlds rollout.Worlds // imagined: tools of rollout.Rehearsal
 	N      int            // imagined episodes; 0 plays at once
 	Limits rollout.Limits
 	Brief  bool // the short wording, for models of a few million parameters
@@ -42,7 +43,7 @@ func (r Rehearser) Rehearse(ctx context.Context, t task.Task, seed uint64) ([]Im
 	g, ctx := errgroup.WithContext(ctx)
 	for n := range out {
 		g.Go(func() (err error) {
-			out[n], err = r.imagine(ctx, t, rollout.Seed(seed, uint64(n)))
+			out[n], err = r.imagine(ctx, t, seeds.Derive(seed, uint64(n)))
 			return err
 		})
 	}
@@ -50,11 +51,7 @@ func (r Rehearser) Rehearse(ctx context.Context, t task.Task, seed uint64) ([]Im
 }
 
 func (r Rehearser) imagine(ctx context.Context, t task.Task, seed uint64) (Imagined, error) {
-	world, err := r.World.Open(ctx, t, seed)
-	if err != nil {
-		return Imagined{}, fmt.Errorf("task %s: open the imagined world: %w", t.ID, err)
-	}
-	game := rollout.Game{Policy: r.Policy, World: world, Limits: r.Limits, Step: -1, Seed: seed}
+	game := rollout.Game{Policy: r.Cast.Act, Worlds: r.Worlds, Limits: r.Limits, Step: -1, Seed: seed}
 	ep, err := game.Play(ctx, t)
 	if err != nil {
 		return Imagined{}, fmt.Errorf("rehearse: %w", err)
@@ -62,26 +59,23 @@ func (r Rehearser) imagine(ctx context.Context, t task.Task, seed uint64) (Imagi
 	return r.criticise(ctx, ep, seed)
 }
 
-// criticise lets the policy assess an imagined episode.
+// criticise lets the critic assess an imagined episode.
 func (r Rehearser) criticise(ctx context.Context, ep *rollout.Episode, seed uint64) (Imagined, error) {
-	prompt, err := r.Policy.Renderer.Prompt(CritiqueMessages(ep, r.Brief), nil, r.Policy.Options)
-	if err != nil {
-		return Imagined{}, fmt.Errorf("critique: %w", err)
-	}
-	turn, err := r.Policy.Speak(ctx, rollout.Critique, prompt, rollout.Seed(seed, rollout.SeedOf(string(rollout.Critique))))
+	prompt := rollout.Prompt{Messages: CritiqueMessages(ep, r.Brief)}
+	turn, said, err := r.Cast.Critique.Speak(ctx, rollout.Critique, prompt, seeds.Derive(seed, seeds.Of(string(rollout.Critique))))
 	if errors.Is(err, engine.ErrWindow) {
 		return Imagined{Episode: ep}, nil
 	}
 	if err != nil {
 		return Imagined{}, fmt.Errorf("critique: %w", err)
 	}
-	return Imagined{ep, ParseCritique(r.Policy.Renderer.Text(turn.Sequence.Tokens)), turn}, nil
+	return Imagined{ep, ParseCritique(said.Content), turn}, nil
 }
 
 // Play rehearses t and then plays it once in world, with the memory at the end
 // of the system message. game gives everything else of the real execution.
 func (r Rehearser) Play(ctx context.Context, t task.Task, game rollout.Game) (*rollout.Episode, []Imagined, error) {
-	imagined, err := r.Rehearse(ctx, t, rollout.Seed(game.Seed, rollout.SeedOf("rehearse")))
+	imagined, err := r.Rehearse(ctx, t, seeds.Derive(game.Seed, seeds.Of("rehearse")))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,7 +89,7 @@ func (r Rehearser) Play(ctx context.Context, t task.Task, game rollout.Game) (*r
 			turns = append(turns, im.Turn)
 		}
 		for _, turn := range turns {
-			ep.Metrics["tokens_rehearsal"] += float64(len(turn.Sequence.Tokens))
+			ep.Metrics["tokens_rehearsal"] += float64(turn.Sampled())
 		}
 	}
 	return ep, imagined, nil

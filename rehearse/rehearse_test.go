@@ -92,20 +92,14 @@ func clerk(prompt string, seed uint64) (string, error) {
 // office is the real world of the clerk; it counts its calls.
 type office struct{ calls atomic.Int32 }
 
-func (o *office) Open(context.Context, task.Task, uint64) (rollout.World, error) { return o, nil }
+func (o *office) OpenTools(context.Context, task.Task, uint64) (rollout.Tools, error) { return o, nil }
 
-func (o *office) Reply(_ context.Context, ep *rollout.Episode) (rollout.Reply, error) {
-	open := ep.Open()
-	if len(open) == 0 {
-		return rollout.NextUser(ep), nil
-	}
-	var r rollout.Reply
-	for _, c := range open {
-		o.calls.Add(1)
-		r.Entries = append(r.Entries, rollout.Answer(ep, c, `{"n":7}`, rollout.FromReal))
-	}
-	return r, nil
+func (o *office) Call(context.Context, *rollout.Episode, chat.Call) (rollout.Result, error) {
+	o.calls.Add(1)
+	return rollout.Result{Content: `{"n":7}`, Source: rollout.FromReal}, nil
 }
+
+func (o *office) Close() error { return nil }
 
 func errand() task.Task {
 	return task.Task{ID: "t", System: "be brief", Tools: []chat.Function{{Name: "look"}}, Turns: []task.Turn{{User: "what is the number?"}}}
@@ -113,7 +107,12 @@ func errand() task.Task {
 
 func rehearser(s script, n int) Rehearser {
 	p := rollout.Policy{Renderer: runes{}, Sampler: s, Params: engine.Params{Temperature: 1}}
-	return Rehearser{Policy: p, World: rollout.Rehearsal{Policy: p, FewShot: rollout.FewShotNone, Brief: true}, N: n, Brief: true}
+	return cast(rollout.Alone(p), n)
+}
+
+func cast(c rollout.Cast, n int) Rehearser {
+	tools := rollout.Rehearsal{Policy: c.Rehearse, FewShot: rollout.FewShotNone, Brief: true}
+	return Rehearser{Cast: c, Worlds: rollout.Pair{Tools: tools}, N: n, Brief: true}
 }
 
 func TestRehearseTouchesNoRealWorld(t *testing.T) {
@@ -165,7 +164,7 @@ func TestPlayExecutesOnce(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			real := &office{}
 			r := rehearser(clerk, n)
-			game := rollout.Game{Policy: r.Policy, World: real, Step: -1, Seed: 5}
+			game := rollout.Game{Policy: r.Cast.Act, Worlds: rollout.Pair{Tools: real}, Step: -1, Seed: 5}
 			ep, imagined, err := r.Play(context.Background(), errand(), game)
 			if err != nil {
 				t.Fatal(err)
@@ -191,6 +190,58 @@ func TestPlayExecutesOnce(t *testing.T) {
 	}
 }
 
+// server speaks as a script does, behind a protocol of messages.
+type server struct{ script script }
+
+func (s server) Complete(_ context.Context, msgs []chat.Message, tools []chat.Function, o chat.Options) (chat.Message, chat.Usage, error) {
+	ids, err := runes{}.Prompt(msgs, tools, render.Options{})
+	if err != nil {
+		return chat.Message{}, chat.Usage{}, err
+	}
+	text, err := s.script(runes{}.Text(ids), *o.Seed)
+	m := chat.Message{Role: chat.Assistant, Content: text}
+	if len(tools) > 0 {
+		m, _ = render.ParseAct(text, 0)
+	}
+	return m, chat.Usage{Completion: len(text)}, err
+}
+
+// Each role may be another's: here the critic is behind a server, then all are.
+func TestRolesMayBeOfDifferentPolicies(t *testing.T) {
+	local := rehearser(clerk, 1).Cast.Act
+	far := rollout.Policy{Name: "far", Completer: server{clerk}, Params: engine.Params{Temperature: 1}}
+	for _, tt := range []struct {
+		name   string
+		cast   rollout.Cast
+		tokens bool
+	}{
+		{"a far critic", rollout.Cast{Act: local, Rehearse: local, Critique: far}, true},
+		{"all far", rollout.Alone(far), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			imagined, err := cast(tt.cast, 4).Rehearse(t.Context(), errand(), 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			verdicts := map[string]int{}
+			for _, im := range imagined {
+				verdicts[im.Critique.Verdict]++
+				if im.Turn.Speaker != "far" || im.Turn.Sampled() == 0 || len(im.Episode.Turns()) != 3 {
+					t.Errorf("criticised by %+v", im.Turn)
+				}
+				for _, turn := range im.Episode.Turns() {
+					if (len(turn.Sequence.Tokens) > 0) != tt.tokens {
+						t.Errorf("%s has %d tokens", turn.Role, len(turn.Sequence.Tokens))
+					}
+				}
+			}
+			if verdicts[""] != 0 || verdicts[Good] == 0 {
+				t.Errorf("verdicts %v", verdicts)
+			}
+		})
+	}
+}
+
 func TestRehearseErrors(t *testing.T) {
 	broken := errors.New("broken")
 	fail := func(where string, err error) script {
@@ -208,7 +259,7 @@ func TestRehearseErrors(t *testing.T) {
 	}
 	real := &office{}
 	r := rehearser(fail("system:"+briefCritique, engine.ErrWindow), 2)
-	ep, imagined, err := r.Play(context.Background(), errand(), rollout.Game{Policy: r.Policy, World: real})
+	ep, imagined, err := r.Play(context.Background(), errand(), rollout.Game{Policy: r.Cast.Act, Worlds: rollout.Pair{Tools: real}})
 	if err != nil || ep.Stop != rollout.StopDone || len(imagined) != 2 || imagined[0].Critique.Verdict != "" || ep.Task.System != "be brief" {
 		t.Errorf("an episode too long to be judged: %+v, %v", ep, err)
 	}

@@ -12,20 +12,20 @@ const (
 	callTag      = "tool_call"
 	responseOpen = "<tool_response>"
 
-	rawLimit = 200 // characters of a faulty block that an error quotes
+	rawLimit = 200 // characters of a malformed block quoted in an error
 )
 
 const callForm = `write each call as <tool_call>{"name": …, "arguments": {…}}</tool_call>`
 
-// act is what has been read of a message's calls.
+// act collects the calls of a message as they are read.
 type act struct {
-	max   int // calls that are allowed; 0 is any number
-	place int // of the next call, good or bad
+	max   int // maximum number of calls; 0 is no limit
+	place int // index of the next call, valid or not
 	calls []chat.Call
 	errs  []CallError
 }
 
-// block takes the calls of one block and reports whether there was one.
+// block reads the calls of one block and reports whether there was any.
 func (a *act) block(s span) bool {
 	switch s.fault {
 	case mentioned:
@@ -77,8 +77,8 @@ func (a *act) fail(raw, code, why string) {
 	a.place++
 }
 
-// readCall reads one call, arguments first: what is missing there matters most
-// to a model that forgot half of the call.
+// readCall reads one call. It checks the arguments first: if half of the call is
+// missing, that is the more useful error.
 func readCall(item json.RawMessage) (call chat.Call, code, why string) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(item, &fields); err != nil || fields == nil {
@@ -103,7 +103,7 @@ func readCall(item json.RawMessage) (call chat.Call, code, why string) {
 
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// kindOf names the type of a JSON value in words.
+// kindOf returns the type of a JSON value in words.
 func kindOf(raw json.RawMessage) string {
 	switch raw[0] {
 	case '{':

@@ -15,15 +15,16 @@ const (
 	callClose = "</" + callTag + ">"
 )
 
-// CallForm is how a Reader wants calls written: Open and Close stand around each, or
-// around the JSON list of all where Listed. Arguments is the key beside "name".
+// CallForm is the format in which a Reader expects calls: Open and Close enclose
+// each call or, if Listed, the JSON list of all calls. Arguments is the key used
+// next to "name".
 type CallForm struct {
 	Open, Close, Arguments string
 	Listed                 bool
-	Single                 bool // a message has one call at most
+	Single                 bool // at most one call per message
 }
 
-// CallForm returns how the template has calls written.
+// CallForm returns the template's call format.
 func (c *Chat) CallForm() CallForm {
 	switch {
 	case c.shape.bare && c.shape.lead == "":
@@ -60,8 +61,8 @@ func (r *Reader) block(end bool) bool {
 	return true
 }
 
-// reach is how far tags mean nothing in the block: to the end of its JSON, if it has
-// that.
+// reach is the end of the part of the block in which tags are ignored: the end of
+// its JSON, if it has any.
 func (r *Reader) reach() int {
 	if r.json.whole && json.Valid(r.buf[r.json.from:r.json.end]) {
 		return r.json.end
@@ -69,7 +70,7 @@ func (r *Reader) reach() int {
 	return 0
 }
 
-// unread makes text of an opening tag and of n bytes behind it.
+// unread turns an opening tag and the n bytes after it into text.
 func (r *Reader) unread(n int) {
 	r.seam()
 	r.say(append([]byte(callOpen), r.buf[:n]...))
@@ -78,7 +79,7 @@ func (r *Reader) unread(n int) {
 	r.state = r.prose
 }
 
-// take gives out the calls of a JSON value, and reports whether there are any. raw is
+// take emits the calls of a JSON value, and reports whether there are any. raw is
 // the block around it.
 func (r *Reader) take(value []byte, raw string) bool {
 	before := len(r.act.calls)
@@ -93,8 +94,8 @@ func (r *Reader) take(value []byte, raw string) bool {
 	return true
 }
 
-// bareBegins tells whether the content begins as a bare call does, or that more of
-// it must be read.
+// bareBegins reports whether the content begins like a bare call, or that more of
+// it must be read to decide.
 func (r *Reader) bareBegins(end bool) (begins, wait bool) {
 	space := len(r.buf) - len(bytes.TrimLeftFunc(r.buf, unicode.IsSpace))
 	r.space = append(r.space, r.buf[:space]...)
@@ -117,7 +118,7 @@ func (r *Reader) bareBegins(end bool) (begins, wait bool) {
 	return false, false
 }
 
-// bareJSON is the state in a message that may be a call without tags.
+// bareJSON is the state for a message that may be a call without tags.
 func (r *Reader) bareJSON(end bool) bool {
 	r.json.scan(r.buf)
 	more := r.json.bad || r.json.whole && r.json.at < len(r.buf)
@@ -134,8 +135,9 @@ func (r *Reader) bareJSON(end bool) bool {
 	return true
 }
 
-// declared reports whether a bare value may be a call: without a lead, an object
-// that names a tool at hand and has parameters. An example in an answer is no call.
+// declared reports whether a bare value is a call: without a lead it must be an
+// object that names one of the tools and has parameters. An example quoted in an
+// answer is not a call.
 func (r *Reader) declared(value []byte) bool {
 	if r.shape.lead != "" {
 		return true

@@ -13,35 +13,35 @@ import (
 	"envace/internal/weights"
 )
 
-// Config is how a model's chats are written. Only Template must be given; Open
-// fills in what the model says of itself.
+// Config describes a model's chat format. Only Template is required; Open fills in
+// the rest from the model.
 type Config struct {
 	Template     string // Jinja source
 	ToolTemplate string // the model's template for dialogues with tools, where it has two
 	Special      weights.Special
-	EOS          []int // tokens that end a generation, beside the template's own end of a message
+	EOS          []int // tokens that end generation, besides the template's end-of-message token
 
-	// Thinking is enable_thinking of a dialogue that is extended and parsed. A
-	// prompt's own Options.Thinking goes before it, for that prompt alone.
+	// Thinking is the default of the template variable enable_thinking.
+	// Options.Thinking overrides it for one prompt.
 	Thinking *bool
 	History  History
 	MaxCalls int       // in one message: 0 means 20, below 0 any number
 	Now      time.Time // the date that a template prints; zero means 1 January 2026, so that runs repeat
 }
 
-// History says what happens to sampled tokens that the template would write
-// otherwise once they are history: Qwen3's drops the thinking of earlier turns.
+// History selects what happens to sampled tokens that the template would render
+// differently as history. For example, Qwen3's drops the thinking of earlier turns.
 type History string
 
-// The choices.
+// The values of History.
 const (
-	Keep  History = ""      // sampled tokens stay as they are
-	Split History = "split" // Extend answers ErrSplit, so that the dialogue is rendered anew
+	Keep  History = ""      // keep the sampled tokens unchanged
+	Split History = "split" // Extend returns ErrSplit, so that the dialogue is rendered again
 )
 
 const defaultMaxCalls = 20
 
-// Chat is a Renderer over the model's own template and tokenizer. It is
+// Chat is a Renderer that uses the model's own template and tokenizer. It is
 // immutable and safe for concurrent use.
 type Chat struct {
 	tok   *token.Tokenizer
@@ -50,10 +50,10 @@ type Chat struct {
 
 	plain, tooled *jinja.Template
 	shape         shape
-	toolList      bool // the template wants a list of tools even where there are none
-	reasoning     bool // it takes reasoning_content
+	toolList      bool // the template requires a list of tools, even an empty one
+	reasoning     bool // it uses reasoning_content
 	opens         bool // the generation prompt opens thinking
-	toolAppend    bool // what was rendered stays as it is when tool results follow
+	toolAppend    bool // rendered text stays unchanged when tool results follow
 	userAppend    bool // … when a user's message follows
 	stop          []int
 	notes         []string
@@ -61,8 +61,8 @@ type Chat struct {
 
 var _ Renderer = (*Chat)(nil)
 
-// Open returns the chat format of a model: its tokenizer, template and special
-// tokens. What conf says of them goes before what the model says.
+// Open returns the chat format of a model: tokenizer, template and special tokens.
+// Fields set in conf override the model's.
 func Open(m *weights.Model, conf Config) (*Chat, error) {
 	tok, err := openTokenizer(m.Text)
 	if err != nil {
@@ -90,7 +90,7 @@ func openTokenizer(t weights.Text) (*token.Tokenizer, error) {
 	}
 	v := t.Vocabulary
 	if v == nil {
-		return nil, errors.New("the model has no tokenizer.json: fetch it along with the weights")
+		return nil, errors.New("the model has no tokenizer.json: download it along with the weights")
 	}
 	meta := token.GGUFMeta{Model: v.Model, Pre: v.Pre, Tokens: v.Tokens, Merges: v.Merges}
 	for _, k := range v.Types {
@@ -99,12 +99,12 @@ func openTokenizer(t weights.Text) (*token.Tokenizer, error) {
 	return token.FromGGUF(meta)
 }
 
-// New returns the chat format that conf describes. It tries the template out on
-// small dialogues; what it cannot show of tools, New arranges otherwise and says
-// so in Notes.
+// New returns the chat format described by conf. It probes the template with small
+// dialogues. Where the template does not support tools, New works around it and
+// says so in Notes.
 func New(tok *token.Tokenizer, conf Config) (*Chat, error) {
 	if strings.TrimSpace(conf.Template) == "" {
-		return nil, errors.New("the model has no chat template: put one into its folder as chat_template.jinja")
+		return nil, errors.New("the model has no chat template: add chat_template.jinja to its folder")
 	}
 	if conf.MaxCalls == 0 {
 		conf.MaxCalls = defaultMaxCalls
@@ -120,7 +120,7 @@ func New(tok *token.Tokenizer, conf Config) (*Chat, error) {
 	c.tooled = c.plain
 	if conf.ToolTemplate != "" {
 		if c.tooled, err = jinja.Parse("tool_use", conf.ToolTemplate); err != nil {
-			return nil, fmt.Errorf("chat template for tools: %w", err)
+			return nil, fmt.Errorf("chat template tool_use: %w", err)
 		}
 	}
 	if err := c.probe(); err != nil {
@@ -153,17 +153,17 @@ func (c *Chat) Parse(ids []int) (chat.Message, []CallError) {
 // Text decodes ids, special tokens included.
 func (c *Chat) Text(ids []int) string { return c.tok.Decode(ids, false) }
 
-// Stop returns the tokens that end a sampled message: the template's end of a
-// message and the model's end-of-text tokens, in order of id.
+// Stop returns the tokens that end a sampled message, sorted: the template's
+// end-of-message token and the model's end-of-text tokens.
 func (c *Chat) Stop() []int { return slices.Clone(c.stop) }
 
 // Tokenizer returns the model's tokenizer.
 func (c *Chat) Tokenizer() *token.Tokenizer { return c.tok }
 
-// Notes says in words what New arranged beside the template, and what the
-// template does to a dialogue that its user should know.
+// Notes lists, as text for the user, New's workarounds and noteworthy properties of
+// the template.
 func (c *Chat) Notes() []string { return slices.Clone(c.notes) }
 
-// AppendOnly reports whether the template writes a message the same way however
-// the dialogue goes on, so that Extend and Prompt agree.
+// AppendOnly reports whether the template renders a message the same way however
+// the dialogue continues, so that Extend and Prompt agree.
 func (c *Chat) AppendOnly() bool { return c.toolAppend && c.userAppend }

@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"envace/chat"
+	"envace/internal/jinja"
 	"envace/internal/oracle"
 	"envace/internal/token"
 	"envace/internal/weights"
@@ -199,16 +201,47 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%q: error %v does not say %q", template, err, name)
 		}
 	}
-	if _, err := New(small(t), Config{Template: strings.ReplaceAll(plainTemplate, "<|im_end|>", "#")}); err == nil || !strings.Contains(err.Error(), "ends a message") {
+	if _, err := New(small(t), Config{Template: strings.ReplaceAll(plainTemplate, "<|im_end|>", "#")}); err == nil || !strings.Contains(err.Error(), "no end-of-message token") {
 		t.Errorf("no end of a message: error %v", err)
 	}
 }
 
 func TestRenderErrorNamesTheMessage(t *testing.T) {
-	c := newChat(t, "{% for m in messages %}{% if 'bad' in m.content %}{{ raise_exception('refused') }}{% endif %}{% endfor %}"+plainTemplate, Config{})
-	_, err := c.Prompt([]chat.Message{user("a"), acting("bad", ""), user("b")}, nil, Options{})
-	if err == nil || !strings.Contains(err.Error(), "message 1 (assistant)") || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("error %v", err)
+	c := newChat(t, "{% if not messages %}{{ raise_exception('empty') }}{% endif %}{% for m in messages %}{% if 'bad' in m.content %}{{ raise_exception('refused') }}{% endif %}{% endfor %}"+plainTemplate, Config{})
+	for _, tt := range []struct {
+		name string
+		msgs []chat.Message
+		at   int    // the message that is to be named; -1: none
+		want string // how it is named
+		why  string
+	}{
+		{"the second of three", []chat.Message{user("a"), acting("bad", ""), user("b")}, 1, "message 1 (assistant): ", "refused"},
+		{"the first", []chat.Message{user("bad"), acting("a", "")}, 0, "message 0 (user): ", "refused"},
+		{"the only one", []chat.Message{user("bad")}, 0, "message 0 (user): ", "refused"},
+		{"the last", []chat.Message{user("a"), acting("b", ""), user("bad")}, 2, "message 2 (user): ", "refused"},
+		{"a dialogue without messages", nil, -1, "", "empty"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := c.Prompt(tt.msgs, nil, Options{})
+			if err == nil || !strings.Contains(err.Error(), tt.why) || !strings.Contains(err.Error(), tt.want) || tt.at < 0 && strings.Contains(err.Error(), "message ") {
+				t.Fatalf("error %v", err)
+			}
+			exception := "TemplateError: " + tt.why
+			var bare *jinja.Error
+			errors.As(err, &bare)
+			if !refused(err, exception, len(tt.msgs)) {
+				t.Errorf("the golden test would not take %v", err)
+			}
+			if refused(err, exception+"!", len(tt.msgs)) {
+				t.Errorf("the golden test takes another exception than %v", err)
+			}
+			if tt.at >= 0 && (refused(err, exception, tt.at) || refused(bare, exception, len(tt.msgs))) {
+				t.Errorf("the golden test takes an error without a message of the dialogue, as %v is for %d of them", err, tt.at)
+			}
+			if tt.at < 0 && refused(fmt.Errorf("message 0 (user): %w", err), exception, 0) {
+				t.Error("the golden test takes an error with a message that is not there")
+			}
+		})
 	}
 }
 

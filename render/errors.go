@@ -6,13 +6,13 @@ import (
 	"envace/chat"
 )
 
-// ErrSplit is Extend's answer where the template rewrites history and the
-// renderer keeps to it: the dialogue has to be rendered anew, and the rows of the
-// episode split there.
-var ErrSplit = errors.New("template rewrites history: render the dialogue anew")
+// ErrSplit is returned by Extend if the template rewrites history and History is
+// Split: the dialogue has to be rendered again, and the rows of the episode split
+// there.
+var ErrSplit = errors.New("the template rewrites history: render the dialogue again")
 
-// ErrorText is the one shape in which a tool message reports an error, whoever
-// found it: {"error":{"code":…,"message":…}}.
+// ErrorText is the content of every tool message that reports an error:
+// {"error":{"code":…,"message":…}}.
 func ErrorText(code, message string) string {
 	type payload struct {
 		Code    string `json:"code"`
@@ -25,8 +25,8 @@ func ErrorText(code, message string) string {
 	return string(text)
 }
 
-// Text is the tool message that reports e to the model: see [ErrorText].
+// Text returns the tool message that reports e to the model: see [ErrorText].
 func (e CallError) Text() string { return ErrorText(e.Code, e.Message) }
 
-// Text is the tool message that reports e to the model: see [ErrorText].
+// Text returns the tool message that reports e to the model: see [ErrorText].
 func (e *ResultError) Text() string { return ErrorText(e.Code, e.Message) }

@@ -8,11 +8,10 @@ import (
 	"envace/chat"
 )
 
-// Extend keeps ids token for token: see [Renderer]. Where the sample stopped
-// before the end of its message, that is closed first. Then comes what the
-// template writes from the end of an assistant's message to the next generation
-// prompt. In a run that splits rows where the template rewrites history, it
-// returns ErrSplit there.
+// Extend keeps ids token for token: see [Renderer]. If the sample stopped before
+// the end of its message, Extend closes it first. Then it appends what the template
+// writes from the end of an assistant's message to the next generation prompt. With
+// History set to Split it returns ErrSplit if the template rewrites history.
 func (c *Chat) Extend(ids []int, msgs []chat.Message) ([]int, error) {
 	if c.conf.History == Split && c.rewrites(msgs) {
 		return nil, ErrSplit
@@ -36,8 +35,8 @@ func (c *Chat) rewrites(msgs []chat.Message) bool {
 	return !c.toolAppend
 }
 
-// after returns the tokens from the end of an assistant's message through msgs
-// to the generation prompt: the difference that msgs make to a small dialogue.
+// after returns the tokens from the end of an assistant's message through msgs to
+// the generation prompt, found as the difference that msgs make to a small dialogue.
 func (c *Chat) after(msgs []chat.Message) ([]int, error) {
 	said := unused(msgs)
 	base := []chat.Message{{Role: chat.User, Content: "Hi"}, {Role: chat.Assistant, Content: said}}
@@ -57,7 +56,7 @@ func (c *Chat) after(msgs []chat.Message) ([]int, error) {
 	return c.guard.encode(t)
 }
 
-// unused returns a word that is in no message.
+// unused returns a word that occurs in no message.
 func unused(msgs []chat.Message) string {
 	var all strings.Builder
 	for _, m := range msgs {
@@ -76,7 +75,7 @@ func unused(msgs []chat.Message) string {
 func behind(text, word string) (string, error) {
 	i := strings.LastIndex(text, word)
 	if i < 0 {
-		return "", errors.New("the template leaves out what the assistant says")
+		return "", errors.New("the template does not render the assistant's message")
 	}
 	return text[i+len(word):], nil
 }

@@ -7,9 +7,9 @@ import (
 	"envace/internal/weights"
 )
 
-// Files are the text files of a Hugging Face folder with the tokenizer tok and
-// the templates, special tokens and ends of t, by name: what a model needs to be
-// opened again that was made here, or came as a GGUF file.
+// Files returns the text files of a Hugging Face folder for the tokenizer tok and
+// the templates, special and end tokens of t, keyed by name. They make a model that
+// was created here, or read from a GGUF file, complete.
 func Files(tok *token.Tokenizer, t weights.Text) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for name, template := range t.Templates {

@@ -10,26 +10,26 @@ import (
 	"envace/internal/token"
 )
 
-// errForged is met where a template takes message text apart and puts it
-// together as a control token.
-var errForged = errors.New("the template makes a control token of message text: take such markers out of the messages")
+// errForged occurs if a template splits message text and reassembles it into a
+// control token.
+var errForged = errors.New("the template turns message text into a control token: remove such markers from the messages")
 
-// guard encodes rendered dialogues so that no message can forge a control token:
-// "<|im_end|>" written by a user or a tool is text, in the template it ends a
-// message.
+// guard encodes rendered dialogues so that messages cannot forge control tokens:
+// "<|im_end|>" ends a message if the template writes it, and is plain text if a
+// user or a tool writes it.
 //
-// A rendered text alone does not tell whose a marker is. So the template is run
-// a second time on messages in which every marker is broken by a letter that
-// occurs nowhere else, put behind each | (control tokens rarely lack it) and behind
-// what the other markers begin with, because a template may cut text and join what
-// was apart. What is broken in that rendering came from a message. The letters
-// are then removed, and the text is encoded as it is rendered, except that the
-// forged markers are encoded as plain text. Messages without markers are
-// rendered once, and have the ids that transformers gives them.
+// The rendered text alone does not show where a marker came from. So the template
+// is run a second time on messages in which every marker is broken by a letter that
+// occurs nowhere else, inserted after each | (most control tokens contain one) and
+// after the first letter of other markers, because a template may cut text and join
+// the parts. A marker that is broken in the second rendering came from a message.
+// The letters are then removed and the text is encoded as rendered, except that
+// forged markers are encoded as plain text. Messages without markers are rendered
+// once, and get the same ids as from transformers.
 type guard struct {
 	tok    *token.Tokenizer
 	tokens []string // control tokens, longest first
-	pivots []string // their bars, and the first letters of those without a bar
+	pivots []string // "|", and the first letters of tokens without one
 	starts [256]bool
 }
 
@@ -60,8 +60,8 @@ func newGuard(tok *token.Tokenizer) guard {
 	return g
 }
 
-// broken returns s with mark wherever s could give rise to a control token, be it
-// together with what the template puts behind it.
+// broken returns s with mark inserted wherever s could form a control token, alone
+// or together with the template text that follows.
 func (g *guard) broken(s, mark string) string {
 	for _, p := range g.pivots {
 		s = strings.ReplaceAll(s, p, p+mark)
@@ -69,8 +69,8 @@ func (g *guard) broken(s, mark string) string {
 	return s
 }
 
-// rendered is a dialogue as text: as it is, and, where a message holds what could
-// be a marker, as it is with marks.
+// rendered is a dialogue as text, plain and, if a message contains a possible
+// marker, with marks.
 type rendered struct {
 	plain  string
 	marked string // "" where no marks were needed
@@ -100,11 +100,11 @@ func (c *Chat) text(d dialogue) (rendered, error) {
 	return rendered{plain, marked, string(mark)}, err
 }
 
-// firstMark begins the block of rare Chinese characters: letters that no
-// filter changes, strips or escapes, and more of them than a message has.
+// firstMark begins a block of rare Chinese characters: letters that no filter
+// changes, strips or escapes, and more of them than any message uses.
 const firstMark = rune(0x20000)
 
-// encode returns the ids of t in which no control token stems from a message.
+// encode returns the ids of t, in which no control token comes from a message.
 func (g *guard) encode(t rendered) ([]int, error) {
 	if t.marked == "" {
 		return g.tok.Encode(t.plain), nil
@@ -152,7 +152,7 @@ func (g *guard) count(s string) int {
 	return n
 }
 
-// unmark removes the marks and returns the places where they were.
+// unmark removes the marks and returns their positions.
 func unmark(s, mark string) (clean string, places []int) {
 	parts := strings.Split(s, mark)
 	n := 0

@@ -2,10 +2,10 @@ package render
 
 import "strings"
 
-// jsonEnd looks for the end of a JSON object or list that is still being written.
-// It sees brackets and strings only: a value that is whole may still be no JSON.
+// jsonEnd finds the end of a JSON object or list in a stream. It looks at brackets
+// and strings only: a complete value may still be invalid JSON.
 type jsonEnd struct {
-	at        int // the next byte to look at; behind the white space that follows a whole value
+	at        int // the next byte to read; after a complete value, past the white space that follows
 	from, end int // of the value
 	depth     int
 	quoted    bool
@@ -14,7 +14,7 @@ type jsonEnd struct {
 	bad       bool // cannot become JSON
 }
 
-// scan goes on to the end of buf, which has grown, or to that of the value.
+// scan continues to the end of buf, which has grown, or of the value.
 func (j *jsonEnd) scan(buf []byte) {
 	for ; j.at < len(buf) && !j.bad; j.at++ {
 		b := buf[j.at]

@@ -6,32 +6,32 @@ import (
 	"envace/chat"
 )
 
-// ParseAct reads one message of the ACT role in Hermes form: blocks
-// <tool_call>{"name": …, "arguments": {…}}</tool_call> amid prose, after
-// optional thinking. "parameters" may stand for "arguments", and a list of such
-// objects for one. Calls that are only thought of are no calls.
+// ParseAct parses one message of the ACT role in Hermes format: optional thinking,
+// then text with blocks <tool_call>{"name": …, "arguments": {…}}</tool_call>.
+// "parameters" is accepted for "arguments", and a block may hold a list of calls.
+// Blocks inside thinking are not calls.
 //
-// Well-formed calls are kept in order, their arguments byte for byte as written;
-// more than max of them are refused (0 is no cap). Every other block gives an
-// error in its place and stays in the content as it was written. A tool response
-// after a call is the model's invention: the message ends before it.
+// Well-formed calls are kept in order, their arguments byte for byte as written.
+// More than max of them are an error (0 is no limit). Each malformed block gets an
+// error of its own and stays in the content as written. A tool response after a
+// call is invented by the model: the message ends before it.
 func ParseAct(text string, max int) (chat.Message, []CallError) {
 	return shape{}.parse(text, max, false)
 }
 
-// parsed is what a Reader of a whole text keeps of it for parse.
+// parsed is the extra state of a Reader used by parse.
 type parsed struct {
 	text     string
 	content  strings.Builder
-	seams    []int // where something stood in the content that is no prose
-	unopened bool  // a </think> was met that must belong to thinking that the prompt opened
+	seams    []int // offsets in the content where something other than text was removed
+	unopened bool  // there was a </think> without <think>, so the prompt opened thinking
 }
 
-// parse reads a whole message in the form that the template writes. It is what a
-// [Reader] reads that gets the text at once, with these differences: any tool may be
-// called, every block has to be closed, those that are no calls are told, and beside
-// calls the content loses the white space around its parts. A </think> that follows
-// text and that nothing opened tells that the prompt did, as opened says it has.
+// parse parses a whole message in the template's format. It differs from a [Reader]
+// that gets the whole text at once in these points: any tool may be called, every
+// block must be closed, malformed blocks are reported, and white space around calls
+// is removed. A </think> after text, without <think>, means that the prompt opened
+// thinking, as if opened were set.
 func (s shape) parse(text string, max int, opened bool) (chat.Message, []CallError) {
 	p := &parsed{text: chat.Sanitize(text)}
 	var thinking strings.Builder
@@ -52,7 +52,7 @@ func (s shape) parse(text string, max int, opened bool) (chat.Message, []CallErr
 	return m, r.act.errs
 }
 
-// trimmed is the content without the white space around its parts.
+// trimmed returns the content without white space around its parts.
 func (p *parsed) trimmed() string {
 	var parts []string
 	content, from := p.content.String(), 0
@@ -65,16 +65,15 @@ func (p *parsed) trimmed() string {
 	return strings.Join(parts, "\n")
 }
 
-// seam notes for parse that no prose stands here.
+// seam records for parse that something was removed here.
 func (r *Reader) seam() {
 	if r.parsed != nil {
 		r.parsed.seams = append(r.parsed.seams, r.parsed.content.Len())
 	}
 }
 
-// fault tells parse what is wrong with the block that the Reader is in, and returns
-// how far behind its opening tag it reaches: for a stream, which does not look ahead,
-// n.
+// fault reports to parse what is wrong with the current block, and returns its
+// length after the opening tag; n in a stream, which does not look ahead.
 func (r *Reader) fault(n int) int {
 	if r.parsed == nil {
 		return n

@@ -10,7 +10,8 @@ import (
 	"envace/chat"
 )
 
-// What the template is tried out on. The words are looked for in what it renders.
+// The dialogue parts the template is probed with. Their words are searched for in
+// the rendered text.
 var (
 	probeTool = chat.Function{
 		Name:        "probetool",
@@ -24,7 +25,8 @@ var (
 	probeAnswer = chat.Message{Role: chat.Assistant, Content: "probeanswer"}
 )
 
-// probe finds out what the template shows and how it treats history.
+// probe determines which parts of a dialogue the template renders and how it treats
+// history.
 func (c *Chat) probe() error {
 	source := c.conf.Template + c.conf.ToolTemplate
 	c.reasoning = strings.Contains(source, "reasoning_content")
@@ -33,7 +35,7 @@ func (c *Chat) probe() error {
 		return err
 	}
 	if !strings.Contains(prompt, probeUser.Content) {
-		return errors.New("it leaves out what the user says")
+		return errors.New("the template does not render the user's message")
 	}
 	open := strings.LastIndex(prompt, thinkOpen)
 	c.opens = open > strings.LastIndex(prompt, thinkClose)
@@ -43,13 +45,13 @@ func (c *Chat) probe() error {
 	c.probeTools()
 	c.probeHistory()
 	if strings.Contains(source, "strftime_now") {
-		c.note("the template prints the date, which is %s here", c.conf.Now.Format("2 January 2006"))
+		c.note("the template inserts the date: %s is used", c.conf.Now.Format("2 January 2006"))
 	}
 	return nil
 }
 
-// probeHello renders a user's message. A template that iterates over tools
-// unasked gets an empty list where there are none.
+// probeHello renders a user's message. If the template iterates over tools even
+// without any, it gets an empty list from then on.
 func (c *Chat) probeHello() (prompt string, err error) {
 	hello := dialogue{msgs: []chat.Message{probeUser}, generate: true}
 	inTools := hello
@@ -67,7 +69,7 @@ func (c *Chat) probeHello() (prompt string, err error) {
 	if _, err = c.shown(inTools); err != nil {
 		return "", first
 	}
-	c.note("the template wants a list of tools: it gets an empty one where there are none")
+	c.note("the template requires a list of tools: without tools it gets an empty list")
 	return prompt, nil
 }
 
@@ -96,13 +98,12 @@ func (c *Chat) probeStop() error {
 	}
 	slices.Sort(stop)
 	if c.stop = slices.Compact(stop); len(c.stop) == 0 {
-		return errors.New("no token ends a message: the template has none and the model names none")
+		return errors.New("no end-of-message token: neither the template nor the model defines one")
 	}
 	return nil
 }
 
-// probeTools finds the first shape in which nothing of a dialogue with tools is
-// lost.
+// probeTools finds the first shape that renders a dialogue with tools completely.
 func (c *Chat) probeTools() {
 	text, err := c.shown(dialogue{msgs: []chat.Message{probeUser}, tools: []chat.Function{probeTool}, generate: true})
 	c.shape.listTools = err != nil || !strings.Contains(text, probeTool.Name)
@@ -118,19 +119,19 @@ func (c *Chat) probeTools() {
 		}
 	}
 	if !found {
-		c.note("the template refuses dialogues with tool calls")
+		c.note("the template rejects dialogues with tool calls")
 		return
 	}
 	if c.shape.writeCalls {
 		c.note("the template does not write tool calls: they are part of the assistant's text, in Hermes form")
 	}
 	if c.shape.userResults {
-		c.note("the template does not take tool results: they are given as the user's message")
+		c.note("the template does not render tool results: they are sent as user messages")
 	}
 	c.probeCalls()
 }
 
-// fits reports whether a call and its result are seen in shape s.
+// fits reports whether shape s renders a call and its result.
 func (c *Chat) fits(s shape) bool {
 	trial := *c
 	trial.shape = s
@@ -146,8 +147,8 @@ func (c *Chat) fits(s shape) bool {
 	return true
 }
 
-// probeCalls finds out in which form calls are written, so that Parse reads what
-// the template writes.
+// probeCalls determines the format in which the template writes calls, so that
+// Parse can read it.
 func (c *Chat) probeCalls() {
 	written, err := c.written(probeAct)
 	if err != nil {
@@ -162,17 +163,17 @@ func (c *Chat) probeCalls() {
 		}
 		if m, _ := c.shape.parse(written, 0, false); len(m.Calls) == 0 {
 			c.shape.bare, c.shape.lead = false, ""
-			c.note("the template writes calls in a form that is not read back: calls are read as <tool_call>JSON</tool_call>")
+			c.note("the template writes calls in an unsupported format: calls are parsed as <tool_call>JSON</tool_call>")
 		}
 	}
 	both := probeAct
 	both.Content = probeAnswer.Content
 	if text, err := c.written(both); err != nil || !strings.Contains(text, both.Content) {
-		c.note("the template drops the text beside a tool call when it renders history")
+		c.note("the template drops text next to a tool call when it renders history")
 	}
 }
 
-// bracketed cuts a lead such as [TOOL_CALLS] off.
+// bracketed splits off a lead such as [TOOL_CALLS].
 func bracketed(s string) (tag, rest string, ok bool) {
 	end := strings.IndexByte(s, ']')
 	if !strings.HasPrefix(s, "[") || end < 2 || strings.ContainsAny(s[:end], `{"`) {
@@ -204,8 +205,8 @@ func (c *Chat) written(m chat.Message) (string, error) {
 	return text, nil
 }
 
-// probeHistory finds out whether what was rendered stays as it is when the
-// dialogue goes on.
+// probeHistory determines whether rendered text stays unchanged as the dialogue
+// continues.
 func (c *Chat) probeHistory() {
 	act, answer := probeAct, probeAnswer
 	if c.conf.Thinking == nil || *c.conf.Thinking {
@@ -223,10 +224,10 @@ func (c *Chat) probeHistory() {
 		return
 	}
 	if c.conf.History == Split {
-		c.note("the template rewrites earlier messages: where it does, the dialogue is rendered anew")
+		c.note("the template rewrites earlier messages: the dialogue is then rendered again")
 		return
 	}
-	c.note("the template rewrites earlier messages: sampled tokens are kept as they are")
+	c.note("the template rewrites earlier messages: sampled tokens are kept unchanged")
 }
 
 // grows reports whether the prompt of long begins with that of short.

@@ -8,59 +8,59 @@ import (
 	"envace/chat"
 )
 
-// Piece is what a Reader has found: more of the thinking, more of the content, or
-// a call. One field is set.
+// Piece is one item of a Reader's output: more thinking, more content, or a call.
+// Exactly one field is set.
 type Piece struct {
 	Thinking string
 	Content  string
-	Call     *chat.Call // whole, its arguments byte for byte as written; without ID
+	Call     *chat.Call // complete, its arguments byte for byte as written; without ID
 }
 
-// ReadOptions say how a Reader takes a message.
+// ReadOptions configure a Reader.
 type ReadOptions struct {
-	Tools    []chat.Function // that may be called; with none, the markup of calls is text
-	MaxCalls int             // what follows so many calls is no part of the message; 0 is no bound
+	Tools    []chat.Function // the available tools; without any, call markup is text
+	MaxCalls int             // the message ends after this many calls; 0 is no limit
 }
 
-// Reader reads one sampled message while it is written, in time linear to its
-// length, however it is cut into pieces. What it gives out it never takes back: a
-// call comes once it is whole, and text is held back as long as it may turn out to
-// be markup, or white space beside a call.
+// Reader parses one sampled message as a stream, in time linear in its length,
+// whatever the chunks. It never retracts output: a call is emitted when it is
+// complete, and text is held back while it may still turn out to be markup, or
+// white space next to a call.
 //
-// A </think> that nothing opened ends thinking if nothing was said before it; else it
-// is text. A block that is no call is text, as it was written, and so is a tag within
-// a string of JSON. White space beside a call is left out, but not before the first
-// text. A message that ends behind a whole call is not refused for a missing
-// </tool_call>. A bare call names one of the tools.
+// A </think> without <think> ends thinking if no content came before it; otherwise
+// it is text. A malformed block is text, as written, and so is a tag inside a JSON
+// string. White space next to a call is dropped, except before the first text. A
+// call at the end of the message counts even without </tool_call>. A bare call must
+// name one of the tools.
 type Reader struct {
 	shape shape
 	o     ReadOptions
 	give  func(Piece)
 
-	tools   bool // there may be calls
+	tools   bool // calls are allowed
 	lenient bool // a call at the very end need not be closed
 	parsed  *parsed
 
-	buf   []byte // not decided yet
+	buf   []byte // undecided input
 	state func(end bool) (more bool)
 	done  bool
 	cut   bool
 	act   act     // the calls so far
-	json  jsonEnd // of the block under way
+	json  jsonEnd // of the current block
 	bare  bool    // the message may be bare JSON
 
 	space   []byte // white space held back outside thinking
-	said    bool   // content has been given out
+	said    bool   // content has been emitted
 	parted  bool   // a call came since
-	thought bool   // there was thinking, maybe empty
+	thought bool   // there was thinking, possibly empty
 
 	pause  []byte // white space held back in thinking
-	opened bool   // the prompt opened it, and nothing has come yet
-	mused  bool   // thinking has been given out
-	musing bool   // … of the block under way
+	opened bool   // the prompt opened thinking, and nothing has come yet
+	mused  bool   // thinking has been emitted
+	musing bool   // … in the current block
 }
 
-// Reader returns a Reader of the message that answers prompt. It calls give, which
+// Reader returns a Reader for the message sampled after prompt. It calls give, which
 // must not be nil, with every piece.
 func (c *Chat) Reader(prompt []int, o ReadOptions, give func(Piece)) *Reader {
 	r := newReader(c.shape, o, c.Opens(prompt), give)
@@ -77,22 +77,22 @@ func newReader(s shape, o ReadOptions, opened bool, give func(Piece)) *Reader {
 	return r
 }
 
-// Opens reports whether prompt ends with an opening <think>, so that what is sampled
-// begins as thinking.
+// Opens reports whether prompt ends with <think>, so that the sampled message begins
+// with thinking.
 func (c *Chat) Opens(prompt []int) bool {
-	const tail = 16 // tokens: more than a template writes behind the tag
+	const tail = 16 // tokens: more than any template writes after the tag
 	end := c.Text(prompt[max(0, len(prompt)-tail):])
 	return strings.HasSuffix(strings.TrimSpace(end), thinkOpen)
 }
 
-// Write reads more of the message. No character may be cut.
+// Write parses more of the message. The chunk must not end within a character.
 func (r *Reader) Write(text string) {
 	r.buf = append(r.buf, chat.Sanitize(text)...)
 	r.run(false)
 }
 
-// Close reads the end of the message and gives out all that was held back. cut
-// tells that a limit ended the message: a block that is open then is no call.
+// Close ends the message and emits all text held back. cut means that a limit ended
+// the message: an open block is then not a call.
 func (r *Reader) Close(cut bool) {
 	r.cut = cut
 	r.run(true)
@@ -108,7 +108,7 @@ func (r *Reader) Close(cut bool) {
 // Done reports whether nothing that follows is part of the message.
 func (r *Reader) Done() bool { return r.done }
 
-// Calls returns the number of calls given out.
+// Calls returns the number of calls emitted.
 func (r *Reader) Calls() int { return len(r.act.calls) }
 
 func (r *Reader) run(end bool) {
@@ -119,11 +119,11 @@ func (r *Reader) run(end bool) {
 	}
 }
 
-// drop forgets the first n bytes of what is not decided.
+// drop removes the first n bytes of the undecided input.
 func (r *Reader) drop(n int) { r.buf = r.buf[n:] }
 
-// tag gives text what precedes the first of tags, and returns that tag, which it
-// drops. Where there is none yet, it keeps what one may begin with and returns "".
+// tag passes the input before the first of tags to text, and consumes and returns
+// that tag. If there is none yet, it keeps a possible beginning of one and returns "".
 func (r *Reader) tag(end bool, text func([]byte), tags ...string) string {
 	for at := 0; at < len(r.buf); at++ {
 		i := bytes.IndexByte(r.buf[at:], '<')
@@ -181,7 +181,7 @@ func (r *Reader) prose(end bool) bool {
 	return true
 }
 
-// say takes text of the content, and holds back the white space at its end.
+// say emits content, holding back white space at its end.
 func (r *Reader) say(text []byte) {
 	body := bytes.TrimRightFunc(text, unicode.IsSpace)
 	if len(body) == 0 {
@@ -229,7 +229,7 @@ func (r *Reader) think(end bool) bool {
 	return true
 }
 
-// muse takes text of the thinking, and holds back the white space at its end.
+// muse emits thinking, holding back white space at its end.
 func (r *Reader) muse(text []byte) {
 	body := bytes.TrimRightFunc(text, unicode.IsSpace)
 	if len(body) == 0 {
@@ -247,7 +247,7 @@ func (r *Reader) muse(text []byte) {
 	r.musing, r.mused = true, true
 }
 
-// wake ends a block of thinking, without the newlines at its end.
+// wake ends a block of thinking, dropping the newlines at its end.
 func (r *Reader) wake() {
 	if rest := bytes.TrimRight(r.pause, "\n"); r.musing && len(rest) > 0 {
 		r.give(Piece{Thinking: string(rest)})

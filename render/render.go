@@ -1,6 +1,5 @@
-// Package render turns messages into tokens and tokens back into messages: the
-// model's own chat template and tokenizer one way, the parsers of its output
-// format the other way.
+// Package render converts messages to tokens, with the model's own chat template
+// and tokenizer, and tokens back to messages, with parsers for its output format.
 package render
 
 import (
@@ -9,32 +8,32 @@ import (
 
 // Options of one rendering.
 type Options struct {
-	Thinking *bool // template variable enable_thinking; nil leaves it as the renderer was made
-	Continue bool  // leave out the generation prompt
+	Thinking *bool // template variable enable_thinking; nil is the renderer's default
+	Continue bool  // omit the generation prompt
 }
 
-// Renderer is a model's format.
+// Renderer is a model's chat format.
 type Renderer interface {
-	// Prompt returns the tokens of a dialogue, ready for the model to speak.
+	// Prompt returns the tokens of a dialogue, with the generation prompt.
 	Prompt(msgs []chat.Message, tools []chat.Function, o Options) ([]int, error)
-	// Extend returns ids, which end with what the model sampled, followed by the
-	// tokens of msgs and the next generation prompt. ids are kept as they are;
-	// only what is new is encoded. The result shares no memory with ids.
+	// Extend returns ids, which end with sampled tokens, followed by the tokens of
+	// msgs and the next generation prompt. ids are kept unchanged; only the new part
+	// is encoded. The result shares no memory with ids.
 	Extend(ids []int, msgs []chat.Message) ([]int, error)
-	// Parse reads one sampled message. Each block that is not a well-formed call
-	// gives a CallError in its place; the others are kept.
+	// Parse parses one sampled message. Each malformed call gets a CallError; the
+	// other calls are kept.
 	Parse(ids []int) (chat.Message, []CallError)
-	// Text decodes ids as the model wrote them, special tokens included.
+	// Text decodes ids, including special tokens.
 	Text(ids []int) string
 	// Stop returns the tokens that end a sampled message.
 	Stop() []int
 }
 
-// CallError says why one block of a sampled message is not a call.
+// CallError is the reason why one block of a sampled message is not a valid call.
 type CallError struct {
-	Index   int    // place among all calls of the message, good and bad, from 0; a block with a list counts as many
+	Index   int    // index among all calls of the message, valid or not; each item of a list counts
 	Code    string // one of the codes below
-	Message string // what is wrong and what is expected, for the model to read
+	Message string // what is wrong and what is expected, for the model
 	Raw     string // the block as written, at most 200 characters
 }
 

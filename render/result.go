@@ -11,30 +11,31 @@ const resultTag = "execution_result"
 
 const resultForm = "answer with <execution_result>JSON</execution_result>, a non-empty object or a list"
 
-// ResultError says why a message of the REHEARSE role is no tool result.
+// ResultError is the reason why a message of the REHEARSE role is not a valid tool
+// result.
 type ResultError struct {
 	Code    string // one of the codes below
-	Message string // what is wrong and what is expected, for the model to read
-	Raw     string // the block, or else the message, at most 200 characters
+	Message string // what is wrong and what is expected, for the model
+	Raw     string // the block or, without one, the message; at most 200 characters
 }
 
 // Codes of ResultError.
 const (
-	EmptyOutput     = "EMPTY_SIMULATOR_OUTPUT"            // nothing is left beside thinking
+	EmptyOutput     = "EMPTY_SIMULATOR_OUTPUT"            // nothing but thinking
 	NoResultTag     = "NO_EXECUTION_RESULT_TAG_FOUND"     // no opening tag
-	MalformedTag    = "EXECUTION_RESULT_TAG_MALFORMED"    // no opening tag has a closing one
+	MalformedTag    = "EXECUTION_RESULT_TAG_MALFORMED"    // no opening tag is closed
 	ResultDecode    = "SIMULATOR_JSON_DECODE_ERROR"       // the block is not one JSON value
 	ResultType      = "INVALID_EXECUTION_RESULT_TYPE"     // neither a non-empty object nor a list
-	NotSerialisable = "NON_SERIALIZABLE_EXECUTION_RESULT" // nested deeper than JSON readers go
+	NotSerialisable = "NON_SERIALIZABLE_EXECUTION_RESULT" // nested too deep for JSON decoders
 )
 
-// tooDeep is how encoding/json words that a value is nested too deep.
+// tooDeep is encoding/json's message for a value that is nested too deep.
 const tooDeep = "exceeded max depth"
 
-// ParseResult reads one message of the REHEARSE role: the JSON of its first
-// closed <execution_result> block, as written, without white space around it. It
-// is a non-empty object or any list. Thinking is left out first; a draft of a
-// result in thinking that never ends is no result.
+// ParseResult returns the result in one message of the REHEARSE role: the JSON of
+// its first closed <execution_result> block, as written, trimmed. It must be a
+// non-empty object or a list. Blocks inside thinking, even unclosed thinking, do not
+// count.
 func ParseResult(text string) (string, *ResultError) {
 	r := scan(chat.Sanitize(text), resultTag)
 	var said strings.Builder

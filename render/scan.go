@@ -10,47 +10,46 @@ const (
 	thinkClose = "</think>"
 )
 
-// fault is what keeps a block from being read.
+// fault is the reason why a block cannot be read.
 type fault int
 
 const (
 	sound     fault = iota
-	mentioned       // the tag stands in prose: no block follows
+	mentioned       // the tag is only mentioned: no block follows
 	unclosed        // the closing tag is missing
 	notJSON         // what is between the tags is not one JSON value
 )
 
-// span is a part of what the model said outside its thinking: prose, or a block
-// between tags.
+// span is a part of the message outside thinking: text, or a block between tags.
 type span struct {
 	block bool
-	raw   string // as written, tags included; of a mere mention the tag alone
-	value string // the JSON value of a sound block
+	raw   string // as written, with tags; for a mention, the tag alone
+	value string // the JSON value of a valid block
 	fault fault
 	cause error // why the value was not read
 }
 
-// reading is a sampled text taken apart.
+// reading is a sampled text split into its parts.
 type reading struct {
 	thinking string
-	thought  bool // there was thinking, maybe empty
+	thought  bool // there was thinking, possibly empty
 	spans    []span
 }
 
-// scanner takes a text apart in one pass from left to right, because each tag
-// means something only where the part before it has ended: a closing tag inside
-// a JSON string ends nothing, nor does a call inside thinking call anything.
+// scanner splits a text in one pass from left to right, because the meaning of a
+// tag depends on its context: a closing tag inside a JSON string and a call inside
+// thinking are ignored.
 type scanner struct {
 	text        string
 	open, close string
-	start       int // of the prose under way
+	start       int // of the current text
 	thoughts    []string
 	reading
 }
 
-// scan reads text for blocks between <tag> and </tag>. Thinking that is opened
-// and never closed reaches to the end. A closing tag alone ends thinking that
-// the prompt opened: whatever stands before it is thinking.
+// scan finds the blocks between <tag> and </tag>. Unclosed thinking extends to the
+// end. A </think> without <think> ends thinking opened by the prompt: everything
+// before it is thinking.
 func scan(text, tag string) reading {
 	s := &scanner{text: text, open: "<" + tag + ">", close: "</" + tag + ">"}
 	for pos := 0; pos < len(text); {
@@ -65,7 +64,7 @@ func scan(text, tag string) reading {
 	return s.reading
 }
 
-// tag reads what begins with the < at i and returns where to go on.
+// tag reads what begins with the < at i and returns where to continue.
 func (s *scanner) tag(i int) int {
 	rest := s.text[i:]
 	switch {
@@ -98,7 +97,7 @@ func (s *scanner) tag(i int) int {
 	return i + 1
 }
 
-// prose closes the prose that ends before i.
+// prose ends the current text before i.
 func (s *scanner) prose(i int) {
 	if i > s.start {
 		s.spans = append(s.spans, span{raw: s.text[s.start:i]})
@@ -113,9 +112,8 @@ func (s *scanner) think(inside string) {
 	}
 }
 
-// readBlock reads the block that rest begins with. The JSON value is decoded
-// first and the closing tag looked for behind it; only where that fails, a
-// search for the next tag tells how far the broken block reaches.
+// readBlock reads the block at the start of rest. It decodes the JSON value and
+// then expects the closing tag. If that fails, the block ends at the next tag.
 func (s *scanner) readBlock(rest string) span {
 	body := rest[len(s.open):]
 	dec := json.NewDecoder(strings.NewReader(body))
@@ -143,8 +141,8 @@ func (s *scanner) readBlock(rest string) span {
 	return span{block: true, raw: s.open, fault: mentioned}
 }
 
-// nextTag returns where the next tag of any kind begins, or the end, and whether
-// it is the block's closing tag.
+// nextTag returns the offset of the next tag of any kind, or the end, and whether it
+// is the block's closing tag.
 func (s *scanner) nextTag(body string) (at int, closed bool) {
 	for at < len(body) {
 		i := strings.IndexByte(body[at:], '<')
@@ -164,7 +162,7 @@ func (s *scanner) nextTag(body string) (at int, closed bool) {
 	return len(body), false
 }
 
-// beginsBlock tells a block that was cut off from prose that mentions the tag.
+// beginsBlock distinguishes a truncated block from text that mentions the tag.
 func beginsBlock(body string) bool {
 	body = strings.TrimSpace(body)
 	return body == "" || body[0] == '{' || body[0] == '['

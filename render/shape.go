@@ -6,18 +6,18 @@ import (
 	"envace/chat"
 )
 
-// shape is how dialogues with tools are fitted to a template: what it shows
-// itself is left to it, the rest is written into the messages in Hermes form.
+// shape describes how dialogues with tools are adapted to a template: what the
+// template does not render is written into the messages in Hermes format.
 type shape struct {
 	listTools   bool // list the tools in the system message
 	writeCalls  bool // write calls into the content
-	userResults bool // give results as the user's message
-	// bare: the template writes a call as JSON without tags, behind lead.
+	userResults bool // write results as user messages
+	// bare: the template writes a call as JSON without tags, after lead.
 	bare bool
 	lead string
 }
 
-// arrange fits d to the template.
+// arrange adapts d to the template.
 func (c *Chat) arrange(d dialogue) dialogue {
 	d.msgs = c.shape.messages(d.msgs)
 	if c.shape.listTools && len(d.tools) > 0 {
@@ -46,8 +46,7 @@ func (s shape) messages(msgs []chat.Message) []chat.Message {
 	return out
 }
 
-// writeCalls returns the content of m with its calls behind it, arguments as
-// they were written.
+// writeCalls returns the content of m followed by its calls, arguments as written.
 func writeCalls(m chat.Message) string {
 	var b strings.Builder
 	b.WriteString(m.Content)
@@ -68,7 +67,7 @@ func writeCalls(m chat.Message) string {
 	return b.String()
 }
 
-// listTools adds the tools to the system message, or makes one.
+// listTools adds the tools to the system message, creating one if needed.
 func listTools(msgs []chat.Message, tools []chat.Function) []chat.Message {
 	var b strings.Builder
 	b.WriteString("You can use tools. Each line between <tools> and </tools> describes one:\n<tools>\n")

@@ -8,23 +8,23 @@ import (
 	"envace/internal/jinja"
 )
 
-// dialogue is what a template renders.
+// dialogue is the input of a template.
 type dialogue struct {
 	msgs     []chat.Message
 	tools    []chat.Function
-	tooled   bool // use the template for tools although there are none
+	tooled   bool // use the tool template even without tools
 	thinking *bool
 	generate bool // end with the generation prompt
 	base     int  // messages before the caller's own
 }
 
-// paint is applied to every string that the template does not vouch for.
+// paint is applied to every string that comes from messages rather than the template.
 type paint func(string) string
 
 func asIs(s string) string { return s }
 
-// render runs the template as transformers' apply_chat_template does. An error
-// names the message at which the template fails.
+// render runs the template like transformers' apply_chat_template. An error names
+// the message at which the template fails, where there is one.
 func (c *Chat) render(d dialogue, p paint) (string, error) {
 	text, err := c.run(d, p)
 	if err == nil || len(d.msgs) == 0 {
@@ -42,7 +42,7 @@ func (c *Chat) render(d dialogue, p paint) (string, error) {
 	return "", fmt.Errorf("message %d (%s): %w", at-d.base, d.msgs[at].Role, err)
 }
 
-// run fits d to the template and renders it.
+// run adapts d to the template and renders it.
 func (c *Chat) run(d dialogue, p paint) (string, error) {
 	template := c.plain
 	if d.tooled || d.tools != nil {
@@ -72,7 +72,7 @@ func (c *Chat) run(d dialogue, p paint) (string, error) {
 	return c.fill(template, vars)
 }
 
-// fill adds what is the same for every dialogue and runs the template.
+// fill adds the variables common to all dialogues and runs the template.
 func (c *Chat) fill(t *jinja.Template, vars *jinja.Dict) (string, error) {
 	set(vars, "documents", jinja.None{})
 	for _, s := range [...]struct{ name, text string }{
@@ -86,8 +86,8 @@ func (c *Chat) fill(t *jinja.Template, vars *jinja.Dict) (string, error) {
 	return t.Render(context.Background(), vars, c.conf.Now)
 }
 
-// messageValue has the keys in the order of OpenAI's form; what is empty is left
-// out, for templates ask whether a key is there.
+// messageValue has the keys in OpenAI's order. Empty fields are omitted, because
+// templates test for the presence of keys.
 func (c *Chat) messageValue(m chat.Message, p paint) jinja.Value {
 	v := jinja.NewDict()
 	set(v, "role", jinja.Str(m.Role))
@@ -115,9 +115,8 @@ func (c *Chat) messageValue(m chat.Message, p paint) jinja.Value {
 	return v
 }
 
-// callValue gives arguments as the object that templates expect; those that are
-// no JSON are given as the text they are, so that a dialogue can always be
-// rendered again.
+// callValue passes arguments as the object that templates expect. Arguments that
+// are not JSON are passed as a string, so that every dialogue can be rendered.
 func callValue(call chat.Call, p paint) jinja.Value {
 	args, err := jinja.FromJSON(call.Arguments)
 	switch {
@@ -138,7 +137,7 @@ func callValue(call chat.Call, p paint) jinja.Value {
 	return v
 }
 
-// toolValues gives tools in OpenAI's form, without what is meant for us alone.
+// toolValues returns the tools in OpenAI's form, without envace's own fields.
 func toolValues(tools []chat.Function, p paint) (jinja.Value, error) {
 	if tools == nil {
 		return jinja.None{}, nil

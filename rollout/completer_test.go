@@ -41,25 +41,21 @@ func TestPlayWithoutTokens(t *testing.T) {
 	list := chat.Call{ID: "theirs", Name: "list", Arguments: []byte(`{}`)}
 	broken := chat.Call{Name: "list", Arguments: []byte(`{"a":`)}
 	for _, tt := range []struct {
-		name  string
-		r     *remote
-		world func(Policy) World
-		stop  Stop
-		from  []Source
+		name string
+		r    *remote
+		stop Stop
+		from []Source
 	}{
-		{"a reply", &remote{says: []chat.Message{assistant("hello")}}, nil, StopDone, []Source{FromUser, FromPolicy}},
+		{"a reply", &remote{says: []chat.Message{assistant("hello")}}, StopDone, []Source{FromUser, FromPolicy}},
 		{"a call that it imagines", &remote{says: []chat.Message{assistant("", list), assistant(`<execution_result>{"n": 1}</execution_result>`), assistant("one")}},
-			func(p Policy) World { return Rehearsal{Policy: p} }, StopDone, []Source{FromUser, FromPolicy, FromImagined, FromPolicy}},
-		{"arguments that are no JSON", &remote{says: []chat.Message{assistant("", broken), assistant("sorry")}}, nil, StopDone, []Source{FromUser, FromPolicy, FromHarness, FromPolicy}},
-		{"cut off", &remote{says: []chat.Message{assistant("", list)}, err: fmt.Errorf("%w (length)", chat.ErrCut)}, nil, StopTokens, []Source{FromUser, FromPolicy}},
-		{"no room", &remote{says: []chat.Message{assistant("")}, err: engine.ErrWindow}, nil, StopWindow, []Source{FromUser}},
+			StopDone, []Source{FromUser, FromPolicy, FromImagined, FromPolicy}},
+		{"arguments that are no JSON", &remote{says: []chat.Message{assistant("", broken), assistant("sorry")}}, StopDone, []Source{FromUser, FromPolicy, FromHarness, FromPolicy}},
+		{"cut off", &remote{says: []chat.Message{assistant("", list)}, err: fmt.Errorf("%w (length)", chat.ErrCut)}, StopTokens, []Source{FromUser, FromPolicy}},
+		{"no room", &remote{says: []chat.Message{assistant("")}, err: engine.ErrWindow}, StopWindow, []Source{FromUser}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := Policy{Completer: tt.r, Params: engine.Params{MaxTokens: 7}}
-			g := Game{Policy: p, World: Rehearsal{Policy: p}, Seed: 3}
-			if tt.world != nil {
-				g.World = tt.world(p)
-			}
+			g := Game{Policy: p, Worlds: Pair{Tools: Rehearsal{Policy: p}}, Seed: 3}
 			ep, err := g.Play(t.Context(), shop("hi"))
 			if err != nil {
 				t.Fatal(err)
@@ -84,7 +80,7 @@ func TestPlayWithoutTokens(t *testing.T) {
 		})
 	}
 	p := Policy{Completer: &remote{}}
-	if _, err := (Game{Policy: p, World: Rehearsal{Policy: p}}).Play(t.Context(), shop("hi")); err == nil {
+	if _, err := (Game{Policy: p, Worlds: Pair{Tools: Rehearsal{Policy: p}}}).Play(t.Context(), shop("hi")); err == nil {
 		t.Error("a server that is gone is no reason of an episode")
 	}
 }
@@ -93,7 +89,7 @@ func TestPlayWithoutTokens(t *testing.T) {
 func TestRehearsalWithoutTokensOffersNoTools(t *testing.T) {
 	r := &remote{says: []chat.Message{assistant("", chat.Call{Name: "list", Arguments: []byte(`{}`)}), assistant(`<execution_result>[]</execution_result>`), assistant("none")}}
 	p := Policy{Completer: r}
-	ep, err := Game{Policy: p, World: Rehearsal{Policy: p}}.Play(t.Context(), shop("hi"))
+	ep, err := Game{Policy: p, Worlds: Pair{Tools: Rehearsal{Policy: p}}}.Play(t.Context(), shop("hi"))
 	if err != nil || ep.Entries[2].Message.Content != "[]" {
 		t.Fatalf("%+v %v", ep, err)
 	}

@@ -4,6 +4,8 @@
 package rollout
 
 import (
+	"strings"
+
 	"envace/chat"
 	"envace/engine"
 	"envace/render"
@@ -24,8 +26,9 @@ const (
 // Turn is one sampled message with its exact tokens.
 type Turn struct {
 	Role     Role
-	User     int   // the user turn that it belongs to
-	Prompt   []int // tokens the policy saw
+	Speaker  string // the name of the policy that wrote it
+	User     int    // the user turn that it belongs to
+	Prompt   []int  // tokens the policy saw
 	Sequence engine.Sequence
 	Errors   []render.CallError // blocks of it that are no calls
 	Usage    chat.Usage         // of a turn without tokens, see Policy.Completer: as the server counts
@@ -39,7 +42,7 @@ type Source string
 
 // The sources.
 const (
-	FromUser     Source = "user"     // the dataset's user
+	FromUser     Source = "user"     // the user: recorded, simulated, or a person
 	FromPolicy   Source = "policy"   // ACT
 	FromImagined Source = "imagined" // REHEARSE
 	FromReal     Source = "real"     // a real tool
@@ -81,6 +84,7 @@ type Episode struct {
 	User    int // user turn under way, from 0
 	Stop    Stop
 	Detail  string // what exactly happened, where Stop says too little
+	Why     string // what is wrong with it, where it was scored and did not succeed
 	Reward  float64
 	Verdict []Verdict          // one for each user turn that was judged
 	Metrics map[string]float64 // of this episode: fidelity, …
@@ -141,6 +145,30 @@ func (ep *Episode) Messages() []chat.Message {
 		out = append(out, e.Message)
 	}
 	return out
+}
+
+// Prompt is the dialogue so far as the agent is shown it.
+func (ep *Episode) Prompt() Prompt {
+	return Prompt{Messages: ep.Messages(), Tools: ep.Task.Tools}
+}
+
+// nextUser is the number of the user turn that the user's next message begins.
+func (ep *Episode) nextUser() int {
+	if len(ep.Entries) == 0 {
+		return 0
+	}
+	return ep.User + 1
+}
+
+// Asked returns what the user said in user turn u.
+func (ep *Episode) Asked(u int) string {
+	var said []string
+	for _, e := range ep.Entries {
+		if e.User == u && e.Source == FromUser {
+			said = append(said, e.Message.Content)
+		}
+	}
+	return strings.Join(said, "\n")
 }
 
 // Turns returns what was sampled, in order, both roles.

@@ -178,10 +178,14 @@ type judgeFunc func(ep *Episode) (Verdict, error)
 
 func (f judgeFunc) Judge(_ context.Context, ep *Episode) (Verdict, error) { return f(ep) }
 
-// worldFunc is a world of one function.
-type worldFunc func(ep *Episode) (Reply, error)
+// toolsFunc are tools of one function.
+type toolsFunc func(ctx context.Context, ep *Episode, c chat.Call) (Result, error)
 
-func (f worldFunc) Reply(_ context.Context, ep *Episode) (Reply, error) { return f(ep) }
+func (f toolsFunc) Call(ctx context.Context, ep *Episode, c chat.Call) (Result, error) {
+	return f(ctx, ep, c)
+}
+func (f toolsFunc) Close() error                                                { return nil }
+func (f toolsFunc) OpenTools(context.Context, task.Task, uint64) (Tools, error) { return f, nil }
 
 func always(reward float64) Judge {
 	return judgeFunc(func(*Episode) (Verdict, error) { return Verdict{Known: true, Reward: reward}, nil })
@@ -202,7 +206,7 @@ func shop(turns ...string) task.Task {
 // game plays a script in rehearsal.
 func game(s *script) Game {
 	p := Policy{Renderer: letters{}, Sampler: s, Params: engine.Params{Temperature: 1}}
-	return Game{Policy: p, World: Rehearsal{Policy: p, Brief: true}, Judge: always(1), Seed: 1}
+	return Game{Policy: p, Worlds: Pair{Tools: Rehearsal{Policy: p, Brief: true}}, Judge: always(1), Seed: 1}
 }
 
 // log writes an episode as one line an entry.

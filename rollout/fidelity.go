@@ -33,7 +33,7 @@ func Measure(ep *Episode, shadow Shadow) Fidelity {
 		if x.Source != FromImagined {
 			continue
 		}
-		f.add(x.Result, real)
+		f = f.Add(compare(x.Result, real))
 	}
 	return f
 }
@@ -42,34 +42,56 @@ func Measure(ep *Episode, shadow Shadow) Fidelity {
 // with that record, where no real world can be opened.
 func MeasureRecorded(ep *Episode) Fidelity {
 	var f Fidelity
-	records := ep.Task.Records(len(ep.Task.Turns))
 	for _, x := range ep.Exchanges() {
-		if real, ok := recorded(records, x); ok && x.Source == FromImagined {
-			f.add(x.Result, real)
+		if x.Source == FromImagined {
+			f = f.Add(Agreement(ep.Task, x))
 		}
 	}
 	return f
 }
 
-// recorded finds the record of x's call: that of its own user turn first.
-func recorded(records []task.Record, x Exchange) (result string, ok bool) {
-	for _, r := range records {
-		same := r.Name == x.Call.Name && chat.Equal(r.Arguments, x.Call.Arguments)
-		if same && (!ok || r.Turn == x.User) {
-			result, ok = r.Result, true
-		}
+// Agreement compares x's result with what t recorded for the same call, see
+// recorded; it counts no call where nothing was. Of several records any will do:
+// nothing says to which of them x corresponds.
+func Agreement(t task.Task, x Exchange) Fidelity {
+	var best Fidelity
+	for _, r := range recorded(t, x.Call, x.User) {
+		f := compare(x.Result, r.Result)
+		best = Fidelity{1, max(best.Class, f.Class), max(best.Exact, f.Exact)}
 	}
-	return result, ok
+	return best
 }
 
-func (f *Fidelity) add(imagined, real string) {
-	f.Calls++
+// recorded returns the records of call in user turn u, or in the nearest turn before
+// it that has some, or else in the nearest after it: what a tool answers changes with
+// the dialogue.
+func recorded(t task.Task, call chat.Call, u int) []task.Record {
+	var found []task.Record
+	for _, r := range t.Records(len(t.Turns)) {
+		if r.Name != call.Name || !chat.Equal(r.Arguments, call.Arguments) {
+			continue
+		}
+		if n := len(found); n > 0 && r.Turn > found[n-1].Turn {
+			if r.Turn > u {
+				break
+			}
+			found = nil
+		}
+		found = append(found, r)
+	}
+	return found
+}
+
+// compare counts one result against the real one.
+func compare(imagined, real string) Fidelity {
+	f := Fidelity{Calls: 1}
 	if task.IsError(imagined) == task.IsError(real) {
-		f.Class++
+		f.Class = 1
 	}
 	if chat.Equal([]byte(imagined), []byte(real)) {
-		f.Exact++
+		f.Exact = 1
 	}
+	return f
 }
 
 // Add sums two measurements.

@@ -8,8 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"envace/chat"
 	"envace/engine"
+	"envace/internal/seeds"
 	"envace/render"
 	"envace/task"
 )
@@ -34,9 +37,9 @@ var DefaultLimits = Limits{Messages: 30, User: 30, Malformed: 3}
 
 // Game is how a task is played: by whom, in which world, judged by whom.
 type Game struct {
-	Policy Policy
-	World  World
-	Judge  Judge // nil: not judged
+	Policy Policy // who acts
+	Worlds Worlds // where; the world of the task is opened for the episode, and closed
+	Judge  Judge  // nil: not judged
 	Limits Limits
 	Step   int
 	Member int
@@ -45,65 +48,96 @@ type Game struct {
 
 var errTime = errors.New("the episode's time is over")
 
+// PlayAll plays a game for each task, all at once, and returns the episodes in
+// order.
+func PlayAll(ctx context.Context, tasks []task.Task, game func(i int) Game) ([]*Episode, error) {
+	eps := make([]*Episode, len(tasks))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, t := range tasks {
+		g.Go(func() (err error) {
+			eps[i], err = game(i).Play(ctx, t)
+			return err
+		})
+	}
+	return eps, g.Wait()
+}
+
 // Play plays t to its end. Whatever goes wrong inside the episode is kept on it
 // as the reason of its end; an error is a broken engine or a cancelled context.
 func (g Game) Play(ctx context.Context, t task.Task) (*Episode, error) {
 	ep := &Episode{Task: t, Step: g.Step, Member: g.Member, Seed: g.Seed, Metrics: map[string]float64{}}
-	ep.Entries = append(ep.Entries, Entry{Message: chat.Message{Role: chat.User, Content: t.Turns[0].User}, Source: FromUser})
-	ids, err := g.prompt(ep)
-	if err != nil {
-		return nil, fmt.Errorf("task %s: prompt: %w", t.ID, err)
-	}
 	if limit := g.Limits.Time; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTime)
 		defer cancel()
 	}
-	for ep.Stop == "" {
-		ids, err = g.round(ctx, ep, ids)
-		switch {
-		case err != nil && context.Cause(ctx) == errTime:
-			ep.Stop, ep.Detail = StopTime, fmt.Sprintf("it took more than %v", g.Limits.Time)
-		case err != nil:
-			return nil, fmt.Errorf("task %s: %w", t.ID, err)
-		}
+	err := g.play(ctx, ep)
+	switch {
+	case err != nil && context.Cause(ctx) == errTime:
+		ep.Stop, ep.Detail = StopTime, fmt.Sprintf("it took more than %v", g.Limits.Time)
+	case err != nil:
+		return nil, fmt.Errorf("task %s: %w", t.ID, err)
 	}
 	ep.Reward = reward(ep)
 	return ep, nil
 }
 
-// round is one message of the policy and the world's reply to it. It returns
-// the prompt of the next round.
-func (g Game) round(ctx context.Context, ep *Episode, ids []int) ([]int, error) {
-	turn, err := g.act(ctx, ep, ids)
+// play opens the world, lets user, policy and tools speak in turn until the
+// episode stops, and closes the world.
+func (g Game) play(ctx context.Context, ep *Episode) error {
+	world, err := g.open(ctx, ep)
+	if err != nil || ep.Stop != "" {
+		return err
+	}
+	defer func() {
+		if err := guard(world.Close); err != nil {
+			ep.Detail = strings.TrimPrefix(ep.Detail+"; close: "+err.Error(), "; ")
+		}
+	}()
+	if err := g.ask(ctx, world, ep); err != nil {
+		return err
+	}
+	prompt := ep.Prompt()
+	for ep.Stop == "" && err == nil {
+		prompt, err = g.round(ctx, world, ep, prompt)
+	}
+	return err
+}
+
+// round is one message of the policy and what is said to it. It returns the
+// prompt of the next round.
+func (g Game) round(ctx context.Context, world World, ep *Episode, prompt Prompt) (Prompt, error) {
+	turn, err := g.act(ctx, ep, prompt)
 	if err != nil || turn == nil {
-		return nil, err
+		return Prompt{}, err
 	}
 	from := len(ep.Entries)
 	harness(ep, turn)
 	if cut := g.overstepped(ep, turn); cut != "" {
 		ep.Stop = cut
-		return nil, g.judge(ctx, ep)
+		return Prompt{}, g.judge(ctx, ep)
 	}
-	talked := len(ep.Entries) == from && len(ep.Open()) == 0
-	if talked {
-		if err := g.judge(ctx, ep); err != nil || ep.Stop != "" {
-			return nil, err
+	calls := ep.Open()
+	if talked := len(ep.Entries) == from && len(calls) == 0; talked {
+		err = g.judge(ctx, ep)
+		if err == nil && ep.Stop == "" {
+			err = g.ask(ctx, world, ep)
 		}
 	}
-	if talked || len(ep.Open()) > 0 {
-		if err := g.reply(ctx, ep); err != nil || ep.Stop != "" {
-			return nil, err
-		}
+	for i := 0; i < len(calls) && err == nil && ep.Stop == ""; i++ {
+		err = g.call(ctx, world, ep, calls[i])
 	}
-	slices.SortStableFunc(ep.Entries[from:], func(a, b Entry) int { return strings.Compare(block(a), block(b)) })
-	return g.extend(ep, turn, from)
+	if err != nil || ep.Stop != "" {
+		return Prompt{}, err
+	}
+	slices.SortStableFunc(ep.Entries[from:], func(a, b Entry) int { return strings.Compare(a.Message.CallID, b.Message.CallID) })
+	return g.Policy.next(turn, ep, from)
 }
 
 // act lets the policy speak once; nil ends the episode.
-func (g Game) act(ctx context.Context, ep *Episode, ids []int) (*Turn, error) {
+func (g Game) act(ctx context.Context, ep *Episode, prompt Prompt) (*Turn, error) {
 	n := len(ep.Entries)
-	turn, msg, err := g.speak(ctx, ep, ids, Seed(g.Seed, uint64(n), SeedOf(string(Act))))
+	turn, msg, err := g.Policy.Speak(ctx, Act, prompt, seeds.Derive(g.Seed, uint64(n), seeds.Of(string(Act))))
 	if errors.Is(err, engine.ErrWindow) {
 		ep.Stop, ep.Detail = StopWindow, err.Error()
 		return nil, g.judge(ctx, ep)
@@ -124,41 +158,10 @@ func (g Game) act(ctx context.Context, ep *Episode, ids []int) (*Turn, error) {
 	return turn, nil
 }
 
-// prompt renders the dialogue anew; a Completer needs no tokens.
-func (g Game) prompt(ep *Episode) ([]int, error) {
-	if g.Policy.Completer != nil {
-		return nil, nil
-	}
-	return g.Policy.Renderer.Prompt(ep.Messages(), ep.Task.Tools, g.Policy.Options)
-}
-
-// speak is the policy's next message, with the turn behind it.
-func (g Game) speak(ctx context.Context, ep *Episode, ids []int, seed uint64) (*Turn, chat.Message, error) {
-	if g.Policy.Completer != nil {
-		return g.Policy.complete(ctx, Act, ep.Messages(), ep.Task.Tools, seed)
-	}
-	turn, err := g.Policy.Speak(ctx, Act, ids, seed)
-	if err != nil {
-		return nil, chat.Message{}, err
-	}
-	var msg chat.Message
-	msg, turn.Errors = g.Policy.Renderer.Parse(turn.Sequence.Tokens)
-	return turn, msg, nil
-}
-
 // blockID names a block of the message that is entry n: nine letters and digits,
-// because some templates ask for that.
+// because some templates ask for that. The answers behind a message are sorted by
+// it, for templates in which an answer is known by its place alone.
 func blockID(n, place int) string { return fmt.Sprintf("c%04d%04d", n, place) }
-
-// block is what the entries behind a message are sorted by: answers stand in the
-// order of their blocks, for templates in which one is known by its place alone,
-// and before all else.
-func block(e Entry) string {
-	if e.Message.Role != chat.Tool {
-		return "~"
-	}
-	return e.Message.CallID
-}
 
 // harness answers what no world should see: malformed blocks and calls that do
 // not fit the tools. The model reads why and may try again.
@@ -170,7 +173,7 @@ func harness(ep *Episode, turn *Turn) {
 	}
 	for _, c := range calls {
 		if code, why := checkCall(ep.Task, c); code != "" {
-			ep.Entries = append(ep.Entries, Answer(ep, c, render.ErrorText(code, why), FromHarness))
+			ep.Entries = append(ep.Entries, Answer(ep, c, Result{Content: render.ErrorText(code, why), Source: FromHarness}))
 		}
 	}
 }
@@ -238,69 +241,16 @@ func (g Game) judge(ctx context.Context, ep *Episode) error {
 	return nil
 }
 
-// reply lets the world answer; a world that cannot ends the episode.
-func (g Game) reply(ctx context.Context, ep *Episode) error {
-	r, err := g.World.Reply(ctx, ep)
-	var broken *policyError
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, engine.ErrWindow):
-		ep.Stop, ep.Detail = StopWindow, "world: "+err.Error()
-		return nil
-	case errors.As(err, &broken):
-		return err
-	}
-	if err != nil {
-		ep.Stop, ep.Detail = StopWorld, err.Error()
-		return nil
-	}
-	ep.Entries = append(ep.Entries, r.Entries...)
-	if n := len(r.Entries); n > 0 {
-		ep.User = r.Entries[n-1].User
-	}
-	messages, _ := spoken(ep)
-	switch limit := g.limits(); {
-	case r.Done:
-		ep.Stop = StopDone
-	case ep.User >= limit.User || messages >= limit.Messages:
-		ep.Stop = StopTurns
-	}
-	return nil
-}
-
-// extend returns the prompt of the next message: the tokens of this turn as they
-// were sampled, and what came after it. Where the template rewrites history, the
-// row splits and the dialogue is rendered anew.
-func (g Game) extend(ep *Episode, turn *Turn, from int) ([]int, error) {
-	if g.Policy.Completer != nil {
-		return nil, nil
-	}
-	var news []chat.Message
-	for _, e := range ep.Entries[from:] {
-		news = append(news, e.Message)
-	}
-	ids := append(append([]int{}, turn.Prompt...), turn.Sequence.Tokens...)
-	next, err := g.Policy.Renderer.Extend(ids, news)
-	if errors.Is(err, render.ErrSplit) {
-		next, err = g.prompt(ep)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("prompt of the next turn: %w", err)
-	}
-	return next, nil
-}
-
-// reward is the mean of the turns' rewards; a turn that was not reached counts
-// 0, one that could not be decided does not count.
+// reward is the mean of the user turns' rewards; a turn that was not reached
+// counts 0, one that could not be decided does not count.
 func reward(ep *Episode) float64 {
 	sum, n := 0.0, 0
-	for u, t := range ep.Task.Turns {
+	for u := range max(len(ep.Verdict), len(ep.Task.Turns)) {
 		switch {
 		case u < len(ep.Verdict) && ep.Verdict[u].Known:
 			sum += ep.Verdict[u].Reward
 			n++
-		case u >= len(ep.Verdict) && len(t.Checklist) > 0:
+		case u >= len(ep.Verdict) && len(ep.Task.Checklist(u)) > 0:
 			n++
 		}
 	}

@@ -182,7 +182,7 @@ func TestPlayErrors(t *testing.T) {
 	}
 	t.Run("a world that cannot reply is data", func(t *testing.T) {
 		g := game(&script{act: says(call("list", `{}`))})
-		g.World = worldFunc(func(*Episode) (Reply, error) { return Reply{}, broken })
+		g.Worlds = Pair{Tools: toolsFunc(func(context.Context, *Episode, chat.Call) (Result, error) { return Result{}, broken })}
 		ep, err := g.Play(context.Background(), shop("hi"))
 		if err != nil || ep.Stop != StopWorld || ep.Detail != "broken" {
 			t.Errorf("got %+v, %v", ep, err)
@@ -191,28 +191,28 @@ func TestPlayErrors(t *testing.T) {
 	t.Run("a cancelled context is an error", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		g := game(&script{act: says(call("list", `{}`))})
-		g.World = worldFunc(func(*Episode) (Reply, error) { cancel(); return Reply{}, ctx.Err() })
+		g.Worlds = Pair{Tools: toolsFunc(func(context.Context, *Episode, chat.Call) (Result, error) { cancel(); return Result{}, ctx.Err() })}
 		if ep, err := g.Play(ctx, shop("hi")); ep != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, %v", ep, err)
 		}
 	})
 }
 
-func TestAnswersStandBeforeTheUsersWords(t *testing.T) {
+func TestAnswersStandInTheOrderOfTheirCalls(t *testing.T) {
 	g := game(&script{act: says(call("list", `{}`)+call("lost", `{}`)+call("list", `{}`), "bye")})
-	g.World = worldFunc(func(ep *Episode) (Reply, error) {
-		open := ep.Open()
-		if len(open) == 0 {
-			return Reply{Done: true}, nil
+	n := 0
+	g.Worlds = Pair{Tools: toolsFunc(func(_ context.Context, ep *Episode, _ chat.Call) (Result, error) {
+		n++
+		if got := len(ep.Exchanges()); got != n { // the harness answered one
+			t.Errorf("call %d sees %d results", n, got)
 		}
-		user := Entry{Message: chat.Message{Role: chat.User, Content: "hurry"}, Source: FromUser}
-		return Reply{Entries: []Entry{Answer(ep, open[0], "1", FromReal), Answer(ep, open[1], "3", FromReal), user}}, nil
-	})
+		return Result{Content: fmt.Sprint(n), Source: FromReal}, nil
+	})}
 	ep, err := g.Play(context.Background(), shop("hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"0 user: hi", "0 policy: …", "0 real: 1", "0 harness: …", "0 real: 3", "0 user: hurry", "0 policy: bye"}
+	want := []string{"0 user: hi", "0 policy: …", "0 real: 1", "0 harness: …", "0 real: 2", "0 policy: bye"}
 	if got := log(ep); !slices.EqualFunc(got, want, alike) {
 		t.Errorf("played\n%s", strings.Join(got, "\n"))
 	}
@@ -345,27 +345,11 @@ func TestSeedsAreAllDifferent(t *testing.T) {
 	}
 }
 
-func TestSeedDependsOnEachPartAndItsPlace(t *testing.T) {
-	base := []uint64{1, 2, 3, 4}
-	seen := map[uint64]int{Seed(base...): -1, Seed(4, 3, 2, 1): -2, Seed(1, 2, 3): -3, Seed(): -4, Seed(0): -5, Seed(0, 0): -6}
-	for i := range base {
-		parts := slices.Clone(base)
-		parts[i]++
-		if j, ok := seen[Seed(parts...)]; ok {
-			t.Errorf("parts %v give the seed of %d", parts, j)
-		}
-		seen[Seed(parts...)] = i
-	}
-	if len(seen) != 10 || SeedOf("act") == SeedOf("rehearse") {
-		t.Errorf("only %d seeds", len(seen))
-	}
-}
-
 func TestRolesMaySampleOtherwise(t *testing.T) {
 	s := &script{act: says(call("list", `{}`), "done"), tools: says(result(`{"n":0}`))}
 	g := game(s)
 	g.Policy.Roles = map[Role]engine.Params{Rehearse: {Temperature: 0.5, MaxTokens: 9}}
-	g.World = Rehearsal{Policy: g.Policy, Brief: true}
+	g.Worlds = Pair{Tools: Rehearsal{Policy: g.Policy, Brief: true}}
 	if _, err := g.Play(context.Background(), shop("hi")); err != nil {
 		t.Fatal(err)
 	}
@@ -411,17 +395,15 @@ func TestEpisodeOpenAndExchanges(t *testing.T) {
 	}
 }
 
-// hanging is a world that never answers.
-type hanging struct{}
-
-func (hanging) Reply(ctx context.Context, _ *Episode) (Reply, error) {
+// hanging are tools that never answer.
+var hanging = toolsFunc(func(ctx context.Context, _ *Episode, _ chat.Call) (Result, error) {
 	<-ctx.Done()
-	return Reply{}, ctx.Err()
-}
+	return Result{}, ctx.Err()
+})
 
 func TestPlayEndsWhenItsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := Game{Policy: Policy{Renderer: letters{}, Sampler: &script{act: says(call("list", `{}`))}}, World: hanging{}, Limits: Limits{Time: time.Minute}}
+		g := Game{Policy: Policy{Renderer: letters{}, Sampler: &script{act: says(call("list", `{}`))}}, Worlds: Pair{Tools: hanging}, Limits: Limits{Time: time.Minute}}
 		ep, err := g.Play(t.Context(), shop("hi"))
 		if err != nil || ep.Stop != StopTime || ep.Detail != "it took more than 1m0s" || len(ep.Entries) != 2 {
 			t.Fatalf("%+v, %v", ep, err)

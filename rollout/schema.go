@@ -17,10 +17,11 @@ import (
 	"envace/task"
 )
 
-// Codes of calls that do not fit the task's tools.
+// Codes of calls that do not fit the task's tools, or that fail.
 const (
 	ToolNotAvailable  = "TOOL_NOT_AVAILABLE"
 	InvalidParameters = "INVALID_PARAMETERS"
+	ToolFailed        = "TOOL_FAILED" // of a tool that says no more of its fault
 )
 
 // checkCall says what is wrong with a call: the code is empty if nothing is.

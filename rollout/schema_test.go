@@ -68,15 +68,3 @@ func TestValidateFromManyGoroutines(t *testing.T) {
 	}
 	wait.Wait()
 }
-
-func TestNextUser(t *testing.T) {
-	ep := &Episode{Task: shop("one", "two")}
-	r := NextUser(ep)
-	if r.Done || len(r.Entries) != 1 || r.Entries[0].User != 1 || r.Entries[0].Message.Content != "two" || r.Entries[0].Source != FromUser {
-		t.Errorf("got %+v", r)
-	}
-	ep.User = 1
-	if r := NextUser(ep); !r.Done || len(r.Entries) != 0 {
-		t.Errorf("got %+v", r)
-	}
-}

@@ -42,7 +42,7 @@ func rehearsed(t *testing.T, tk task.Task, brief bool, f FewShot) []string {
 		tools: says("<think>private</think>"+result(`{"items":["milk"]}`), result(`{"total":2}`), result(`{"items":["milk","egg"]}`)),
 	}
 	g := game(s)
-	g.World = Rehearsal{Policy: g.Policy, FewShot: f, Brief: brief}
+	g.Worlds = Pair{Tools: Rehearsal{Policy: g.Policy, FewShot: f, Brief: brief}}
 	if _, err := g.Play(context.Background(), tk); err != nil {
 		t.Fatal(err)
 	}

@@ -56,15 +56,15 @@ func readTools(raw json.RawMessage) ([]chat.Function, error) {
 	return tools, nil
 }
 
-// dialogue cuts the messages into user turns and checks that every result
-// answers a call.
+// dialogue cuts the messages into user turns and pairs every result with its call.
 func (t *Task) dialogue(msgs []chat.Message) error {
-	var open []chat.Call
 	for i, m := range msgs {
-		if m.Role != chat.Tool && len(open) > 0 {
-			return fmt.Errorf("message %d: %d calls before it have no result (the first is %s)", i, len(open), open[0].Name)
+		if m.Role != chat.Assistant && len(m.Calls) > 0 {
+			return fmt.Errorf("message %d: a %s message makes calls", i, m.Role)
 		}
-		switch {
+	}
+	for i := 0; i < len(msgs); i++ {
+		switch m := msgs[i]; {
 		case m.Role == chat.System && i == 0:
 			t.System = m.Content
 		case m.Role == chat.System:
@@ -75,19 +75,17 @@ func (t *Task) dialogue(msgs []chat.Message) error {
 			t.Turns = append(t.Turns, Turn{User: m.Content})
 		case len(t.Turns) == 0:
 			return fmt.Errorf("message %d: %s speaks before the user", i, m.Role)
-		case m.Role == chat.Tool && len(open) == 0:
-			return fmt.Errorf("message %d: orphan tool message: no call is open", i)
+		case m.Role == chat.Tool:
+			return orphan(i)
 		default:
-			if m.Role == chat.Tool {
-				m.CallID, m.Name, open = open[0].ID, open[0].Name, open[1:]
+			said, err := pair(msgs, i)
+			if err != nil {
+				return err
 			}
 			last := &t.Turns[len(t.Turns)-1]
-			last.Reference = append(last.Reference, m)
-			open = append(open, m.Calls...)
+			last.Reference = append(last.Reference, said...)
+			i += len(said) - 1
 		}
-	}
-	if len(open) > 0 {
-		return fmt.Errorf("the dialogue ends before %s is answered", open[0].Name)
 	}
 	if len(t.Turns) == 0 {
 		return fmt.Errorf("no user message")

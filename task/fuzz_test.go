@@ -12,6 +12,7 @@ func FuzzLoad(f *testing.F) {
 		good, good + "\n" + good, "\n\n", `{"uuid":`, "\x00", strings.Replace(good, "hi", `\ud800`, 1),
 		`{"uuid":"a","tools":"[{\"name\":\"f\"}]","messages":[{"role":"system","content":"s"},{"role":"user","content":"x"},{"role":"user","content":"y"}]}`,
 		`{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":"{}"}},{"function":{"name":"g","arguments":{}}}]},{"role":"observation","content":"1"},{"role":"tool","content":"2"}]}`,
+		dialogueOf(calling("1:f", "2:g"), result("2", "g", "G"), result("1", "f", "F")), dialogueOf(calling(":f", "c00010000:g"), result("", "", "F"), result("", "", "G")),
 		`{"uuid":"a","messages":[{"role":"user","content":"x"}],"checklists":[[[{"id":"C0","weight":1,"check":{"type":"reply","reference":"x","when":[{"ref":{"item":"C0","path":"a.0"},"op":"eq"}]}}]]]}`,
 	} {
 		f.Add([]byte(seed))
@@ -41,6 +42,7 @@ func check(t *testing.T, tk Task) {
 	if tk.ID == "" || len(tk.Turns) == 0 {
 		t.Fatalf("task %+v", tk)
 	}
+	canonical(t, tk)
 	tk.Relate()
 	text, err := tk.MarshalJSON()
 	if err != nil {
@@ -54,4 +56,5 @@ func check(t *testing.T, tk Task) {
 	if len(back.Turns) != n || len(back.Records(n)) != len(tk.Records(n)) || len(back.Tools) != len(tk.Tools) {
 		t.Fatalf("%+v became %+v", tk, back)
 	}
+	canonical(t, back)
 }

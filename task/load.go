@@ -7,12 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"os"
 	"reflect"
 	"strings"
+
+	"envace/internal/seeds"
 )
 
 // Load reads tasks from a JSONL file in CM2's form. If any line is bad it
@@ -192,11 +193,7 @@ func (o Order) Batch(step, n int) []Task {
 // stays on its side whatever else the file holds. share is that of the second.
 func Split(tasks []Task, share float64, seed uint64) (first, second []Task) {
 	for _, t := range tasks {
-		h := fnv.New64a()
-		fmt.Fprintf(h, "%d/%s", seed, t.ID)
-		x := h.Sum64() // FNV hardly moves the high bits where texts differ at their ends
-		x ^= x >> 31
-		x *= 0x9E3779B97F4A7C15
+		x := seeds.Derive(seed, seeds.Of(t.ID))
 		if float64(x>>11)/(1<<53) < share {
 			second = append(second, t)
 		} else {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,45 @@ func TestLoadPublishedDialogues(t *testing.T) {
 			judged, dropped, err := AddChecklists(tasks, filepath.Join(dir, tt.file+".checklists.jsonl"), false)
 			if err != nil || dropped != 0 || len(judged) != tt.want {
 				t.Fatalf("%d tasks, %d without checklist, %v", len(judged), dropped, err)
+			}
+		})
+	}
+}
+
+// Of published data every line loads in the canonical form, but for those that lack a
+// call, a result or every message.
+func TestLoadedIsCanonical(t *testing.T) {
+	dir := oracle.Need(t, filepath.Join(oracle.Shared(), "data", "trajectories", "normalized"))
+	for _, tt := range []struct {
+		file string
+		want int
+		bad  []int // lines
+	}{
+		{"api_bank", 263, []int{200}},
+		{"bfcl_base_executed", 200, nil},
+		{"tau_airline_gpt4o", 200, nil},
+		{"tooltalk", 78, nil},
+		{"glaive_en", 300, nil}, // its results have no ids
+		{"glaive_zh", 298, []int{198, 294}},
+		{"reason_tool_use_50", 36, []int{3, 7, 8, 9, 10, 18, 19, 23, 25, 26, 35, 38, 42, 50}},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			tasks, err := Load(filepath.Join(dir, tt.file+".jsonl"), true)
+			var list *LinesError
+			if !errors.As(err, &list) && err != nil {
+				t.Fatal(err)
+			}
+			var bad []int
+			if list != nil {
+				for _, l := range list.Lines {
+					bad = append(bad, l.N)
+				}
+			}
+			if len(tasks) != tt.want || !slices.Equal(bad, tt.bad) {
+				t.Errorf("%d tasks, bad lines %d", len(tasks), bad)
+			}
+			for _, tk := range tasks {
+				canonical(t, tk)
 			}
 		})
 	}

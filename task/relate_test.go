@@ -16,7 +16,7 @@ func looked(result, reply string) Task {
 	item := func(id string, c Check) Item { return Item{ID: id, Weight: 1, Check: &c} }
 	return Task{ID: "t", Turns: []Turn{{
 		User:      "look",
-		Reference: []chat.Message{call("1", "look"), {Role: chat.Tool, Content: result}, call("2", "note"), {Role: chat.Tool, Content: `{"noted":"noted"}`}, {Role: chat.Assistant, Content: reply}},
+		Reference: []chat.Message{call("1", "look"), {Role: chat.Tool, CallID: "1", Name: "look", Content: result}, call("2", "note"), {Role: chat.Tool, CallID: "2", Name: "note", Content: `{"noted":"noted"}`}, {Role: chat.Assistant, Content: reply}},
 		Checklist: []Item{
 			item("C0", Check{Type: ToolCall, Name: "look", Arguments: map[string]json.RawMessage{"id": json.RawMessage(`1.0`)}}),
 			item("C1", Check{Type: Reply, Reference: reply}),

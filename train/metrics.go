@@ -58,7 +58,7 @@ func (m *meter) learnt(out engine.Result, norm float64) {
 	m.steps++
 }
 
-// metrics are the step's figures by name. Rates are per episode or per group;
+// metrics are the step's figures by name. Shares are of its episodes, counts of all of it;
 // seconds are wall clock.
 func (m *meter) metrics(eps []*rollout.Episode, rows []Row, groups Groups) map[string]float64 {
 	all, steps := time.Since(m.start).Seconds(), max(m.steps, 1)
@@ -102,7 +102,7 @@ func (m *meter) engine(out map[string]float64) {
 }
 
 // Summary describes episodes: mean reward, the share in which every decided item
-// passed, tokens by role, how they ended, how often a result was an error.
+// passed, tokens and turns by role, how they ended, how often a result was an error.
 func Summary(eps []*rollout.Episode) map[string]float64 {
 	out := map[string]float64{"episodes": float64(len(eps))}
 	n := float64(max(len(eps), 1))
@@ -119,7 +119,7 @@ func Summary(eps []*rollout.Episode) map[string]float64 {
 		for _, t := range ep.Turns() {
 			out["tokens_"+string(t.Role)] += float64(len(t.Sequence.Tokens))
 			out["prompt_"+string(t.Role)] += float64(len(t.Prompt))
-			out["turns_"+string(t.Role)] += 1 / n
+			out["turns_"+string(t.Role)]++
 		}
 		for _, x := range ep.Exchanges() {
 			if x.Source == rollout.FromImagined {

@@ -8,25 +8,26 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"envace/engine"
+	"envace/internal/seeds"
 	"envace/rollout"
 	"envace/task"
 )
 
-// RL trains a policy on the episodes it plays. With Rehearsal as World no tool is
-// ever called; a real world there makes it plain GRPO.
+// RL trains a policy on the episodes it plays a part in. With Rehearsal as Tools no
+// tool is ever called; real tools there make it plain GRPO.
 type RL struct {
 	Trainer engine.Trainer
-	Policy  rollout.Policy                      // how to speak; its Sampler is set anew for each step
-	World   func(rollout.Policy) rollout.Worlds // where this policy plays
+	Policy  rollout.Policy                            // the learner: how it speaks; its Sampler is set anew for each step
+	Cast    func(learner rollout.Policy) rollout.Cast // who else speaks; nil: the learner in every role
+	Worlds  func(rollout.Cast) rollout.Worlds         // where they play
 	Judge   rollout.Judge
 	Limits  rollout.Limits
 	Tasks   task.Order
@@ -42,8 +43,8 @@ type RL struct {
 	Reference engine.Sampler             // frozen policy of the KL term; nil without one
 	Adam      func(step int) engine.Adam // the schedule
 	Seed      uint64
-	Stage     string // name in the log; "" is "rl"
-	Log       Log
+	Stage     string                                    // name in the log; "" is "rl"
+	Log       Log                                       // nil: nothing is kept
 	After     func(ctx context.Context, step int) error // checkpoint and evaluation, when due; nil for none
 }
 
@@ -61,14 +62,12 @@ func (r *RL) Run(ctx context.Context) error {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
 		m := newMeter(sampler, r.Reference)
-		policy := r.Policy
-		policy.Sampler = sampler
-		eps, err := r.collect(ctx, policy, r.World(policy), step) // the same weights act and imagine
+		eps, err := r.collect(ctx, r.cast(sampler), step) // the same weights act and imagine
 		if err != nil {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
 		m.played(eps)
-		rows := Rows(eps, r.Credit)                            // one a sampled turn: act or rehearse
+		rows := Rows(eps, r.name(), r.Credit)                  // one a turn of the learner: act or rehearse
 		groups := Advantages(rows, r.Credit)                   // reward − mean within (task, role)
 		if err := anchor(ctx, rows, r.Reference); err != nil { // log π_ref, for KL
 			return fmt.Errorf("step %d: reference: %w", step, err)
@@ -94,36 +93,46 @@ func (r *RL) Run(ctx context.Context) error {
 	return nil
 }
 
-// collect plays Group episodes of each task of the step, all at once; the engine
-// batches what is waiting.
-func (r *RL) collect(ctx context.Context, policy rollout.Policy, worlds rollout.Worlds, step int) ([]*rollout.Episode, error) {
-	tasks := r.Tasks.Batch(step, r.Batch)
-	games := make([]rollout.Game, 0, len(tasks)*r.Group)
-	for i, t := range tasks {
-		for k := range r.Group {
-			seed := rollout.Seed(r.Seed, uint64(step), uint64(i), rollout.SeedOf(t.ID), uint64(k))
-			games = append(games, rollout.Game{Policy: policy, Judge: r.Judge, Limits: r.Limits, Step: step, Member: k, Seed: seed})
-		}
+// check refuses a cast that leaves nothing to train.
+func (r *RL) check(cast rollout.Cast) error {
+	switch name := r.name(); {
+	case r.Policy.Completer != nil:
+		return fmt.Errorf("the policy %s speaks through a server, which gives no tokens to train on: want a policy of the trainer's own weights", name)
+	case cast.Act.Name != name && cast.Rehearse.Name != name:
+		return fmt.Errorf("the policy %s neither acts nor rehearses, so there is nothing to train: %s acts and %s rehearses", name, cast.Act.Name, cast.Rehearse.Name)
 	}
-	return Play(ctx, games, worlds, func(i int) task.Task { return tasks[i/r.Group] })
+	return nil
 }
 
-// Play plays game i on taskOf(i) in a world of its own, all at once, and returns
-// the episodes in order.
-func Play(ctx context.Context, games []rollout.Game, worlds rollout.Worlds, taskOf func(i int) task.Task) ([]*rollout.Episode, error) {
-	eps := make([]*rollout.Episode, len(games))
-	g, ctx := errgroup.WithContext(ctx)
-	for i, game := range games {
-		g.Go(func() (err error) {
-			t := taskOf(i)
-			if game.World, err = worlds.Open(ctx, t, game.Seed); err != nil {
-				return fmt.Errorf("task %s: open its world: %w", t.ID, err)
-			}
-			eps[i], err = game.Play(ctx, t)
-			return err
-		})
+// name is the learner's, by which its turns are known.
+func (r *RL) name() string { return cmp.Or(r.Policy.Name, rollout.Learner) }
+
+// cast is who speaks in a step in which the learner has these weights.
+func (r *RL) cast(weights engine.Sampler) rollout.Cast {
+	learner := r.Policy
+	learner.Name, learner.Sampler = r.name(), weights
+	if r.Cast == nil {
+		return rollout.Alone(learner)
 	}
-	return eps, g.Wait()
+	return r.Cast(learner)
+}
+
+// collect plays Group episodes of each task of the step, all at once; the engine
+// batches what is waiting.
+func (r *RL) collect(ctx context.Context, cast rollout.Cast, step int) ([]*rollout.Episode, error) {
+	if err := r.check(cast); err != nil {
+		return nil, err
+	}
+	var tasks []task.Task
+	for _, t := range r.Tasks.Batch(step, r.Batch) {
+		tasks = append(tasks, slices.Repeat([]task.Task{t}, r.Group)...)
+	}
+	worlds := r.Worlds(cast)
+	return rollout.PlayAll(ctx, tasks, func(i int) rollout.Game {
+		place, member := i/r.Group, i%r.Group
+		seed := seeds.Derive(r.Seed, uint64(step), uint64(place), seeds.Of(tasks[i].ID), uint64(member))
+		return rollout.Game{Policy: cast.Act, Worlds: worlds, Judge: r.Judge, Limits: r.Limits, Step: step, Member: member, Seed: seed}
+	})
 }
 
 // anchor sets the reference log-probabilities of all rows.
@@ -150,7 +159,7 @@ func anchor(ctx context.Context, rows []Row, reference engine.Sampler) error {
 // A difference means that tokens, weights or sums got lost between the two, and no
 // later figure would tell.
 func onPolicy(trainer engine.Trainer, rows []Row, batch []engine.Datum, out engine.Result) error {
-	if e, ok := trainer.(engine.Exact); !ok || !e.Exact() {
+	if e, ok := trainer.(engine.BitExact); !ok || !e.BitExact() {
 		return nil
 	}
 	for i, d := range batch {
@@ -174,15 +183,14 @@ func minibatches(data []engine.Datum, n int) iter.Seq[[]engine.Datum] {
 }
 
 func (r *RL) record(ctx context.Context, step int, eps []*rollout.Episode, metrics map[string]float64) error {
-	stage := r.Stage
-	if stage == "" {
-		stage = "rl"
-	}
-	if err := r.Log.Episodes(stage, step, eps); err != nil {
-		return err
-	}
-	if err := r.Log.Step(stage, step, metrics); err != nil {
-		return err
+	stage := cmp.Or(r.Stage, "rl")
+	if r.Log != nil {
+		if err := r.Log.Episodes(stage, step, eps); err != nil {
+			return err
+		}
+		if err := r.Log.Step(stage, step, metrics); err != nil {
+			return err
+		}
 	}
 	if r.After == nil {
 		return nil

@@ -10,18 +10,21 @@ import (
 	"sync"
 	"testing"
 
+	"envace/chat"
 	"envace/engine"
 	"envace/rollout"
 	"envace/task"
 )
 
-func rehearsal(p rollout.Policy) rollout.Worlds { return rollout.Rehearsal{Policy: p} }
+func rehearsal(c rollout.Cast) rollout.Worlds {
+	return rollout.Pair{Tools: rollout.Rehearsal{Policy: c.Rehearse}}
+}
 
 // toyRL trains e on the toy for the given steps.
 func toyRL(e *table, log *lines, steps int) *RL {
 	return &RL{
 		Trainer: e, Policy: rollout.Policy{Renderer: toyRenderer{}, Params: engine.Params{Temperature: 1}},
-		World: rehearsal, Judge: bothRight{}, Tasks: task.Order{Tasks: []task.Task{toy("a"), toy("b"), toy("c")}},
+		Worlds: rehearsal, Judge: bothRight{}, Tasks: task.Order{Tasks: []task.Task{toy("a"), toy("b"), toy("c")}},
 		Steps: steps, Batch: 4, Group: 8,
 		Loss: engine.Loss{Objective: engine.PPO, ClipLow: 0.2, ClipHigh: 0.2, DualClip: 3},
 		Adam: func(int) engine.Adam { return engine.Adam{LR: 5} }, Seed: 1, Log: log,
@@ -94,7 +97,7 @@ type exact struct {
 	off float32
 }
 
-func (*exact) Exact() bool { return true }
+func (*exact) BitExact() bool { return true }
 
 func (e *exact) Sampler(ctx context.Context) (engine.Sampler, error) {
 	s, err := e.table.Sampler(ctx)
@@ -264,18 +267,19 @@ func TestRLReadsNothingTwice(t *testing.T) {
 	}
 }
 
-// deaf is a world that cannot answer.
+// deaf are tools that cannot answer.
 type deaf struct{}
 
-func (deaf) Open(context.Context, task.Task, uint64) (rollout.World, error) { return deaf{}, nil }
-func (deaf) Reply(context.Context, *rollout.Episode) (rollout.Reply, error) {
-	return rollout.Reply{}, errors.New("no answer")
+func (deaf) OpenTools(context.Context, task.Task, uint64) (rollout.Tools, error) { return deaf{}, nil }
+func (deaf) Call(context.Context, *rollout.Episode, chat.Call) (rollout.Result, error) {
+	return rollout.Result{}, errors.New("no answer")
 }
+func (deaf) Close() error { return nil }
 
 func TestRLStepWithoutRows(t *testing.T) {
 	e, log := &table{}, &lines{}
 	r := toyRL(e, log, 2)
-	r.World = func(rollout.Policy) rollout.Worlds { return deaf{} }
+	r.Worlds = func(rollout.Cast) rollout.Worlds { return rollout.Pair{Tools: deaf{}} }
 	run(t, r)
 	if len(e.calls) != 0 {
 		t.Errorf("nothing was learnt by %v", e.calls)
@@ -285,19 +289,89 @@ func TestRLStepWithoutRows(t *testing.T) {
 	}
 }
 
-// shut is a world that cannot be opened.
+// shut are tools that cannot be opened.
 type shut struct{}
 
-func (shut) Open(context.Context, task.Task, uint64) (rollout.World, error) {
+func (shut) OpenTools(context.Context, task.Task, uint64) (rollout.Tools, error) {
 	return nil, errors.New("no server")
 }
 
-func TestPlayWhereAWorldCannotBeOpened(t *testing.T) {
+func TestRLWhereAWorldCannotBeOpened(t *testing.T) {
+	e, log := &table{}, &lines{}
+	r := toyRL(e, log, 1)
+	r.Worlds = func(rollout.Cast) rollout.Worlds { return rollout.Pair{Tools: shut{}} }
+	run(t, r)
+	if ep := log.eps[0][0]; ep.Stop != rollout.StopWorld || ep.Detail != "open the world: open tools: no server" || len(e.calls) != 0 {
+		t.Errorf("ends by %s (%s), learnt by %v", ep.Stop, ep.Detail, e.calls)
+	}
+}
+
+// remote is a rehearser behind a server: it always writes the right result.
+type remote struct{}
+
+func (remote) Complete(context.Context, []chat.Message, []chat.Function, chat.Options) (chat.Message, chat.Usage, error) {
+	m := chat.Message{Role: chat.Assistant, Content: `<execution_result>{"n":1}</execution_result>`}
+	return m, chat.Usage{Prompt: 9, Completion: 5}, nil
+}
+
+// fixed returns a policy of weights that do not move.
+func fixed(t *testing.T, e engine.Trainer) rollout.Policy {
+	t.Helper()
+	s, err := e.Sampler(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rollout.Policy{Name: "frozen", Renderer: toyRenderer{}, Sampler: s, Params: engine.Params{Temperature: 1}}
+}
+
+// Whoever speaks beside the learner is heard and not trained on.
+func TestRLCasts(t *testing.T) {
+	always := &table{}
+	always.logits[1][right] = 20 // a rehearser that has learnt already
+	always.logits[0][right] = 20
+	for _, tt := range []struct {
+		name string
+		cast func(learner rollout.Policy) rollout.Cast
+		rows rollout.Role // of the learner alone
+	}{
+		{"a rehearser without tokens", func(l rollout.Policy) rollout.Cast {
+			return rollout.Cast{Act: l, Rehearse: rollout.Policy{Name: "server", Completer: remote{}}}
+		}, rollout.Act},
+		{"a frozen rehearser", func(l rollout.Policy) rollout.Cast { return rollout.Cast{Act: l, Rehearse: fixed(t, always)} }, rollout.Act},
+		{"a frozen actor", func(l rollout.Policy) rollout.Cast { return rollout.Cast{Act: fixed(t, always), Rehearse: l} }, rollout.Rehearse},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, log := &exact{}, &lines{}
+			r := toyRL(nil, log, 40)
+			r.Trainer, r.Cast = e, tt.cast
+			run(t, r)
+			for _, batch := range e.data {
+				for _, d := range batch {
+					if role := roleOf(d.Input); role != map[rollout.Role]int{rollout.Act: 0, rollout.Rehearse: 1}[tt.rows] {
+						t.Fatalf("a turn of role %d became a row", role)
+					}
+				}
+			}
+			if log.values[0]["turns_rehearse"] == 0 || log.values[0]["turns_act"] == 0 {
+				t.Errorf("the log says %v", log.values[0])
+			}
+			if got := last(log, "reward", 5); got <= 0.9 {
+				t.Errorf("ends with reward %.3f", got)
+			}
+			if m := log.values[0]; m["ratio_fresh"] != 0 {
+				t.Errorf("ratios of fresh samples are off by %g", m["ratio_fresh"])
+			}
+		})
+	}
 	r := toyRL(&table{}, &lines{}, 1)
-	r.World = func(rollout.Policy) rollout.Worlds { return shut{} }
-	err := r.Run(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "open its world: no server") {
-		t.Errorf("ends with %v", err)
+	r.Cast = func(rollout.Policy) rollout.Cast { return rollout.Alone(fixed(t, always)) }
+	if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the policy learner neither acts nor rehearses") {
+		t.Errorf("a cast without the learner: %v", err)
+	}
+	r = toyRL(&table{}, &lines{}, 1)
+	r.Policy.Completer = remote{}
+	if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "speaks through a server") {
+		t.Errorf("a learner behind a server: %v", err)
 	}
 }
 

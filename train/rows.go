@@ -4,7 +4,6 @@ import (
 	"envace/chat"
 	"envace/engine"
 	"envace/rollout"
-	"envace/task"
 )
 
 // Row is a sampled turn with its credit.
@@ -23,7 +22,8 @@ type Credit struct {
 	// formula; the paper's Eq. 7 does not).
 	Std bool
 	// Fidelity gives a REHEARSE row whose call was recorded half its reward for
-	// agreeing with the recorded result, against collusion of the two roles.
+	// agreeing with the record (see [rollout.Agreement]), against collusion of the two
+	// roles.
 	Fidelity bool
 	// RowMean weighs every row alike, as the reference in effect does; otherwise
 	// every token of the step counts alike.
@@ -33,11 +33,11 @@ type Credit struct {
 	Rehearse float64
 }
 
-// Rows returns one row for each sampled turn of the episodes that may be learnt
-// from: both roles share the episode's reward (the paper, §3.2), but for
+// Rows returns one row for each turn of the named speaker in the episodes that may
+// be learnt from. What others said, or what has no tokens, is no row. Both roles share the episode's reward (the paper, §3.2), but for
 // [Credit.Fidelity]. Episodes that the window, the clock or the world cut off
 // teach nothing, and ACT is not judged by a world that makes no sense.
-func Rows(eps []*rollout.Episode, c Credit) []Row {
+func Rows(eps []*rollout.Episode, speaker string, c Credit) []Row {
 	var rows []Row
 	for _, ep := range eps {
 		if cutOff(ep.Stop) {
@@ -48,12 +48,18 @@ func Rows(eps []*rollout.Episode, c Credit) []Row {
 			for _, call := range e.Message.Calls {
 				calls[call.ID] = call
 			}
-			if e.Turn == nil || e.Turn.Role == rollout.Act && broken(ep) {
+			if e.Turn == nil || e.Turn.Speaker != speaker || len(e.Turn.Sequence.Tokens) == 0 {
+				continue
+			}
+			if e.Turn.Role == rollout.Act && broken(ep) {
 				continue
 			}
 			r := Row{Task: ep.Task.ID, Role: e.Turn.Role, Turn: e.Turn, Reward: ep.Reward}
-			if agrees, recorded := agreement(ep.Task, calls[e.Message.CallID], e); c.Fidelity && recorded {
-				r.Reward = ep.Reward/2 + agrees/2
+			if c.Fidelity && r.Role == rollout.Rehearse {
+				x := rollout.Exchange{Call: calls[e.Message.CallID], Result: e.Message.Content, User: e.User}
+				if f := rollout.Agreement(ep.Task, x); f.Calls > 0 {
+					r.Reward = ep.Reward/2 + float64(f.Exact)/2
+				}
 			}
 			rows = append(rows, r)
 		}
@@ -72,25 +78,6 @@ func broken(ep *rollout.Episode) bool {
 		}
 	}
 	return false
-}
-
-// agreement compares an imagined result with what the same call was really
-// answered: 1 for the same JSON value, else 0. A call recorded more than once may
-// agree with any of its results.
-func agreement(t task.Task, call chat.Call, e rollout.Entry) (agrees float64, recorded bool) {
-	if e.Turn.Role != rollout.Rehearse {
-		return 0, false
-	}
-	for _, r := range t.Records(len(t.Turns)) {
-		if r.Name != call.Name || !chat.Equal(r.Arguments, call.Arguments) {
-			continue
-		}
-		recorded = true
-		if chat.Equal([]byte(r.Result), []byte(e.Message.Content)) {
-			return 1, true
-		}
-	}
-	return 0, recorded
 }
 
 // Data turns rows into what the engine reads. The shift by one happens here and

@@ -18,7 +18,7 @@ import (
 
 // spoken is an entry with a sampled turn.
 func spoken(role rollout.Role, m chat.Message) rollout.Entry {
-	return rollout.Entry{Message: m, Turn: &rollout.Turn{Role: role, Prompt: []int{1}, Sequence: engine.Sequence{Tokens: []int{2}, Logprobs: []float32{-1}}}}
+	return rollout.Entry{Message: m, Turn: &rollout.Turn{Role: role, Speaker: rollout.Learner, Prompt: []int{1}, Sequence: engine.Sequence{Tokens: []int{2}, Logprobs: []float32{-1}}}}
 }
 
 // exchange is a call of ACT and REHEARSE's answer.
@@ -48,11 +48,20 @@ func TestRows(t *testing.T) {
 	user := rollout.Entry{Message: chat.Message{Role: chat.User}}
 	whole := slices.Concat([]rollout.Entry{user}, exchange("1", `{"id":1}`, `{"v":1.0}`), []rollout.Entry{reply})
 	broken := []rollout.Verdict{{Known: true}, {Broken: true}}
+	others := exchange("1", `{"id":1}`, `{"v":1}`)
+	others[1].Turn.Speaker = "frozen"
+	silent := exchange("1", `{"id":1}`, `{"v":1}`)
+	silent[1].Turn.Sequence = engine.Sequence{}
+	asked := spoken("", chat.Message{Role: chat.User})
+	asked.Turn.Speaker = "user"
 	for _, tt := range []struct {
 		name string
 		ep   rollout.Episode
 		want []rollout.Role
 	}{
+		{"another rehearsed", rollout.Episode{Entries: others, Stop: rollout.StopDone}, []rollout.Role{act}},
+		{"no tokens", rollout.Episode{Entries: silent, Stop: rollout.StopDone}, []rollout.Role{act}},
+		{"a simulated user", rollout.Episode{Entries: []rollout.Entry{asked, reply}, Stop: rollout.StopDone}, []rollout.Role{act}},
 		{"one a sampled turn", rollout.Episode{Entries: whole, Stop: rollout.StopDone}, []rollout.Role{act, tool, act}},
 		{"stopped by the judge", rollout.Episode{Entries: whole, Stop: rollout.StopJudge}, []rollout.Role{act, tool, act}},
 		{"too many turns", rollout.Episode{Entries: whole, Stop: rollout.StopTurns}, []rollout.Role{act, tool, act}},
@@ -68,7 +77,7 @@ func TestRows(t *testing.T) {
 			tt.ep.Task, tt.ep.Reward = task.Task{ID: "t"}, 0.75
 			var roles []rollout.Role
 			seen := map[*rollout.Turn]bool{}
-			for _, r := range Rows([]*rollout.Episode{&tt.ep}, Credit{}) {
+			for _, r := range Rows([]*rollout.Episode{&tt.ep}, rollout.Learner, Credit{}) {
 				roles = append(roles, r.Role)
 				if r.Task != "t" || r.Reward != 0.75 || r.Turn.Role != r.Role || seen[r.Turn] {
 					t.Errorf("row %+v", r)
@@ -89,7 +98,7 @@ func TestRowsFidelity(t *testing.T) {
 	}{
 		{"the recorded result", `{"id":1}`, `{"v":1}`, 0.9},
 		{"the same value", `{"id":1.0}`, `{ "v": 1.0 }`, 0.9},
-		{"of either record", `{"id":1}`, `{"v":2}`, 0.9},
+		{"of a later turn's record", `{"id":1}`, `{"v":2}`, 0.4},
 		{"another result", `{"id":1}`, `{"v":3}`, 0.4},
 		{"an error where none is due", `{"id":1}`, `{"error":"none"}`, 0.4},
 		{"the recorded error", `{"id":2}`, `{"error":"none"}`, 0.9},
@@ -98,25 +107,84 @@ func TestRowsFidelity(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ep := &rollout.Episode{Task: recorded(), Entries: exchange("1", tt.args, tt.result), Stop: rollout.StopDone, Reward: 0.8}
-			rows := Rows([]*rollout.Episode{ep}, Credit{Fidelity: true})
+			rows := Rows([]*rollout.Episode{ep}, rollout.Learner, Credit{Fidelity: true})
 			if rows[0].Role != act || rows[0].Reward != 0.8 {
 				t.Errorf("ACT gets %g", rows[0].Reward)
 			}
 			if math.Abs(rows[1].Reward-tt.want) > 1e-12 {
 				t.Errorf("REHEARSE gets %g, want %g", rows[1].Reward, tt.want)
 			}
-			if shared := Rows([]*rollout.Episode{ep}, Credit{}); shared[1].Reward != 0.8 {
+			if shared := Rows([]*rollout.Episode{ep}, rollout.Learner, Credit{}); shared[1].Reward != 0.8 {
 				t.Errorf("without the credit REHEARSE gets %g", shared[1].Reward)
 			}
 		})
 	}
 	t.Run("each answer has its own call", func(t *testing.T) {
 		entries := slices.Concat(exchange("1", `{"id":1}`, `{"v":1}`), exchange("2", `{"id":3}`, `{"v":1}`), exchange("1", `{"id":2}`, `{"v":1}`))
-		rows := Rows([]*rollout.Episode{{Task: recorded(), Entries: entries, Stop: rollout.StopDone, Reward: 1}}, Credit{Fidelity: true})
+		rows := Rows([]*rollout.Episode{{Task: recorded(), Entries: entries, Stop: rollout.StopDone, Reward: 1}}, rollout.Learner, Credit{Fidelity: true})
 		if got := []float64{rows[1].Reward, rows[3].Reward, rows[5].Reward}; !near(got, []float64{1, 1, 0.5}, 0) {
 			t.Errorf("REHEARSE gets %v", got)
 		}
 	})
+}
+
+// The credit and the measurement decide alike whether a result agrees with the record:
+// of its own user turn, else of the nearest before, else of the nearest after.
+func TestAgreementIsOne(t *testing.T) {
+	said := func(results ...string) (list []chat.Message) {
+		for i, r := range results {
+			id := string(rune('a' + i))
+			list = append(list,
+				chat.Message{Role: chat.Assistant, Calls: []chat.Call{{ID: id, Name: "get", Arguments: json.RawMessage(`{"id":1}`)}}},
+				chat.Message{Role: chat.Tool, CallID: id, Name: "get", Content: r})
+		}
+		return list
+	}
+	const one, two, three, failed = `{"v":1}`, `{"v":2}`, `{"v":3}`, `{"error":"none"}`
+	for _, tt := range []struct {
+		name     string
+		recorded [][]string // results of the call, by user turn
+		user     int
+		result   string
+		want     rollout.Fidelity // of one call; zero: nothing to compare with
+	}{
+		{"the record", [][]string{{one}}, 0, `{ "v": 1.0 }`, rollout.Fidelity{Calls: 1, Class: 1, Exact: 1}},
+		{"another value", [][]string{{one}}, 0, two, rollout.Fidelity{Calls: 1, Class: 1}},
+		{"an error instead", [][]string{{one}}, 0, failed, rollout.Fidelity{Calls: 1}},
+		{"no record", [][]string{{}}, 0, one, rollout.Fidelity{}},
+		{"of its own turn, first", [][]string{{}, {one, two}}, 1, one, rollout.Fidelity{Calls: 1, Class: 1, Exact: 1}},
+		{"of its own turn, last", [][]string{{}, {one, two}}, 1, two, rollout.Fidelity{Calls: 1, Class: 1, Exact: 1}},
+		{"of its own turn, neither", [][]string{{}, {one, two}}, 1, three, rollout.Fidelity{Calls: 1, Class: 1}},
+		{"of its own turn, class of the other", [][]string{{failed, one}}, 0, two, rollout.Fidelity{Calls: 1, Class: 1}},
+		{"an earlier turn's, where its own has one", [][]string{{one}, {two}}, 1, one, rollout.Fidelity{Calls: 1, Class: 1}},
+		{"a later turn's, where its own has one", [][]string{{one}, {two}}, 0, two, rollout.Fidelity{Calls: 1, Class: 1}},
+		{"the nearest turn before", [][]string{{one}, {two}, {}, {three}}, 2, two, rollout.Fidelity{Calls: 1, Class: 1, Exact: 1}},
+		{"not the first of two turns before", [][]string{{one}, {two}, {}, {three}}, 2, one, rollout.Fidelity{Calls: 1, Class: 1}},
+		{"not one after, where one is before", [][]string{{one}, {}, {three}}, 1, three, rollout.Fidelity{Calls: 1, Class: 1}},
+		{"the nearest turn after", [][]string{{}, {two}, {three}}, 0, two, rollout.Fidelity{Calls: 1, Class: 1, Exact: 1}},
+		{"not the last of two turns after", [][]string{{}, {two}, {three}}, 0, three, rollout.Fidelity{Calls: 1, Class: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ep := &rollout.Episode{Entries: exchange("1", `{"id":1}`, tt.result), Stop: rollout.StopDone, Reward: 0.8}
+			for i := range ep.Entries {
+				ep.Entries[i].User = tt.user
+			}
+			ep.Entries[1].Source = rollout.FromImagined
+			for _, results := range tt.recorded {
+				ep.Task.Turns = append(ep.Task.Turns, task.Turn{Reference: said(results...)})
+			}
+			if got := rollout.MeasureRecorded(ep); got != tt.want {
+				t.Errorf("measured %+v, want %+v", got, tt.want)
+			}
+			reward := 0.8
+			if tt.want.Calls > 0 {
+				reward = 0.4 + float64(tt.want.Exact)/2
+			}
+			if rows := Rows([]*rollout.Episode{ep}, rollout.Learner, Credit{Fidelity: true}); math.Abs(rows[1].Reward-reward) > 1e-12 {
+				t.Errorf("rewarded %g, want %g", rows[1].Reward, reward)
+			}
+		})
+	}
 }
 
 // sampled is a row of the given sizes.

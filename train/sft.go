@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 
 	"envace/chat"
 	"envace/engine"
+	"envace/internal/seeds"
 	"envace/render"
 	"envace/rollout"
 	"envace/task"
@@ -62,18 +64,16 @@ func (h Teacher) Rehearse(t task.Task) ([]Example, error) {
 	var entries []rollout.Entry
 	for u, turn := range t.Turns {
 		entries = append(entries, rollout.Entry{Message: chat.Message{Role: chat.User, Content: turn.User}, User: u})
-		var open []chat.Call
-		for _, m := range turn.Reference {
-			if m.Role == chat.Tool && len(open) > 0 {
-				v := rollout.View{Task: t, Entries: slices.Clone(entries), Call: open[0], Brief: h.Brief}
+		for i, m := range turn.Reference {
+			if call, ok := turn.Answered(i); ok {
+				v := rollout.View{Task: t, Entries: slices.Clone(entries), Call: call, Brief: h.Brief}
 				v.Records = h.FewShot.Records(t, u)
 				e, err := h.answer(v, m.Content)
 				if err != nil {
 					return nil, err
 				}
-				out, open = append(out, e...), open[1:]
+				out = append(out, e...)
 			}
-			open = append(open, m.Calls...)
 			entries = append(entries, rollout.Entry{Message: m, Source: rollout.FromRecord, User: u})
 		}
 	}
@@ -86,7 +86,7 @@ func (h Teacher) answer(v rollout.View, result string) ([]Example, error) {
 	if _, bad := render.ParseResult(want.Content); bad != nil {
 		return nil, nil
 	}
-	if rollout.Seed(h.Seed, rollout.SeedOf(v.Task.ID), uint64(len(v.Entries)))&1 == 0 {
+	if seeds.Derive(h.Seed, seeds.Of(v.Task.ID), uint64(len(v.Entries)))&1 == 0 {
 		v.Records = nil
 	}
 	e, err := h.Example(v.Task, rollout.Rehearse, v.Messages(), nil, want)
@@ -138,16 +138,13 @@ type SFT struct {
 	Extra    func(step int) ([]engine.Datum, error) // further rows of a step, already weighed; nil for none
 	Seed     uint64
 	Stage    string // name in the log; "" is "sft"
-	Log      Log
+	Log      Log    // nil: nothing is kept
 	After    func(ctx context.Context, step int) error
 }
 
 // Run takes the steps. The examples of a step depend on (Seed, step) alone.
 func (s *SFT) Run(ctx context.Context) error {
-	stage := s.Stage
-	if stage == "" {
-		stage = "sft"
-	}
+	stage := cmp.Or(s.Stage, "sft")
 	for step := s.Start; step < s.Steps; step++ {
 		m := newMeter(nil, nil)
 		data, err := s.batch(step)
@@ -163,8 +160,10 @@ func (s *SFT) Run(ctx context.Context) error {
 			return fmt.Errorf("%s step %d: %w", stage, step, err)
 		}
 		m.learnt(out, norm)
-		if err := s.Log.Step(stage, step, m.supervised()); err != nil {
-			return err
+		if s.Log != nil {
+			if err := s.Log.Step(stage, step, m.supervised()); err != nil {
+				return err
+			}
 		}
 		if s.After != nil {
 			if err := s.After(ctx, step); err != nil {

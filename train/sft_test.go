@@ -116,6 +116,51 @@ func TestTeacherRehearse(t *testing.T) {
 	}
 }
 
+// Results that a data set recorded in another order than their calls are learnt
+// beside their own calls.
+func TestTeacherRehearseOfSwappedResults(t *testing.T) {
+	var tk task.Task
+	if err := json.Unmarshal([]byte(`{"uuid":"t","messages":[{"role":"user","content":"get both"},
+		{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"get","arguments":"{\"id\":1}"}},{"id":"b","function":{"name":"put","arguments":"{\"id\":2}"}}]},
+		{"role":"tool","tool_call_id":"b","content":"{\"v\":2}"},{"role":"tool","tool_call_id":"a","content":"{\"v\":1}"},
+		{"role":"assistant","content":"done"}]}`), &tk); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		h    Teacher
+		ends []string // of the prompts
+	}{
+		{"brief", Teacher{Renderer: runes{}, Brief: true}, []string{`get {"id":1} =`, `put {"id":2} =`}},
+		{"full", Teacher{Renderer: runes{}}, []string{`{"name": "get", "arguments": {"id":1}}` + "\n</tool_call>", `{"name": "put", "arguments": {"id":2}}` + "\n</tool_call>"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			examples, err := tt.h.Rehearse(tk)
+			if err != nil || len(examples) != 2 {
+				t.Fatal(len(examples), err)
+			}
+			for i, want := range []string{`{"v":1}`, `{"v":2}`} {
+				e := examples[i]
+				if prompt := strings.TrimSuffix(runes{}.Text(e.Prompt), "\x00\nassistant:"); !strings.HasSuffix(prompt, tt.ends[i]) {
+					t.Errorf("prompt %d ends in %q", i, prompt[max(0, len(prompt)-80):])
+				}
+				if got, bad := render.ParseResult(runes{}.Text(e.Target)); bad != nil || got != want {
+					t.Errorf("answer %d is %s, want %s", i, got, want)
+				}
+			}
+		})
+	}
+	t.Run("what ACT reads", func(t *testing.T) {
+		examples, err := Teacher{Renderer: runes{}}.Act(tk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := (runes{}).Text(examples[1].Prompt); strings.Index(p, `{"v":1}`) > strings.Index(p, `{"v":2}`) {
+			t.Errorf("results do not stand in the order of their calls: %q", p)
+		}
+	})
+}
+
 func TestExampleRefusesATemplateThatRewrites(t *testing.T) {
 	h := Teacher{Renderer: rewriter{}}
 	if _, err := h.Act(lesson()); err == nil || !strings.Contains(err.Error(), "task t: the template does not continue its own prompt") {
@@ -250,7 +295,7 @@ func TestSummary(t *testing.T) {
 	}
 	want := map[string]float64{
 		"episodes": 2, "reward": 0.75, "solved": 0.5, "broken": 0.5, "stop_done": 0.5, "stop_turns": 0.5,
-		"tokens_act": 3, "tokens_rehearse": 3, "prompt_act": 3, "prompt_rehearse": 3, "turns_act": 1.5, "turns_rehearse": 1.5, "imagined_errors": 0.5,
+		"tokens_act": 3, "tokens_rehearse": 3, "prompt_act": 3, "prompt_rehearse": 3, "turns_act": 3, "turns_rehearse": 3, "imagined_errors": 0.5,
 	}
 	got, err := json.Marshal(Summary(eps))
 	if err != nil {

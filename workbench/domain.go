@@ -1,7 +1,8 @@
-// Package workbench holds executable example worlds, one small file a domain:
-// tools that work on a state, a generator of tasks, and for each task an
-// expert's plan, from which episode, checklist and true answer are derived.
-// It is the pattern for worlds of your own: see orders.go and docs/own-tools.md.
+// Package workbench makes tasks from small executable worlds. A domain is tools
+// that work on a state, and kinds of tasks, each with an expert's plan; from the
+// plan come the expert's episode, the checklist that rewards an agent, and the
+// true answer that evaluation compares with. Domains to train on, and to copy, are
+// in workbench/domains; docs/own-tools.md explains how to write one.
 package workbench
 
 import (

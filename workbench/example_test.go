@@ -80,7 +80,7 @@ func Example() {
 				fmt.Printf("%s: %s\n", m.Role, m.Content)
 			}
 		}
-		ok, _ := workbench.Worlds{Own: []workbench.Domain{lights()}}.Success(t, rollout.Recorded(t))
+		ok, _, _ := workbench.Worlds{Domains: []workbench.Domain{lights()}}.Success(t, rollout.Recorded(t))
 		fmt.Println("success:", ok)
 	}
 	// Output:

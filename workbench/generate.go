@@ -3,13 +3,13 @@ package workbench
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"envace/chat"
+	"envace/internal/seeds"
 	"envace/task"
 )
 
@@ -170,10 +170,8 @@ func derive(seed uint64, domain, split string, i uint64) uint64 {
 }
 
 func hash(text string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(text))
-	x := h.Sum64()
-	x ^= x >> 31 // FNV leaves the high bits of short texts poor
+	x := seeds.Of(text)
+	x ^= x >> 31 // FNV mixes the high bits of short texts poorly
 	x *= 0x9e3779b97f4a7c15
 	return x ^ x>>29
 }

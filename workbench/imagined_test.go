@@ -1,4 +1,4 @@
-package workbench
+package workbench_test
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"envace/judge"
 	"envace/rollout"
 	"envace/task"
+	"envace/workbench"
+	"envace/workbench/domains"
 )
 
 // dream answers calls with the true result, changed here and there: other
 // statuses, other numbers, an error.
-func dream(d Domain, s State, seed uint64) func(string, json.RawMessage) string {
+func dream(real *workbench.World, seed uint64) func(string, json.RawMessage) string {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	real := World{d, s}
 	status := regexp.MustCompile(`"status":"[a-z]+"`)
 	number := regexp.MustCompile(`:[0-9]+`)
 	words := []string{"pending", "open", "solved", "free", "here", "delivered", "lost"}
@@ -40,7 +41,7 @@ func dream(d Domain, s State, seed uint64) func(string, json.RawMessage) string 
 // TestImaginedWorldsAreJudgedByWhatTheySay: whatever a world answers, who reacts
 // to it as the plan says earns all, save for errors that the world owes.
 func TestImaginedWorldsAreJudgedByWhatTheySay(t *testing.T) {
-	for _, d := range Domains() {
+	for _, d := range domains.All() {
 		t.Run(d.Name, func(t *testing.T) {
 			elsewhere, played := 0, 0
 			for seed := range uint64(150) {
@@ -48,23 +49,23 @@ func TestImaginedWorldsAreJudgedByWhatTheySay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := d.stage(seed, false)
-				c, err := d.follow(s.turns[0].Plan, dream(d, s.state, seed), 0)
+				world, turn := d.Stage(seed)
+				messages, answers, err := d.Follow(turn.Plan, dream(world, seed))
 				if err != nil {
 					continue // the dream lacks a value that the plan needs
 				}
 				played++
 				imagined := truth
 				imagined.Turns = append([]task.Turn{}, truth.Turns[:1]...)
-				imagined.Turns[0].Reference = c.messages
-				v, err := judge.Checks{}.Judge(context.Background(), rollout.Recorded(imagined))
+				imagined.Turns[0].Reference = messages
+				v, err := judge.Checklist{}.Judge(context.Background(), rollout.Recorded(imagined))
 				if err != nil {
 					t.Fatal(err)
 				}
 				reply := 0
 				for _, item := range v.Items {
 					if item.Outcome == rollout.Fail && !strings.HasSuffix(item.ID, ".refused") || item.Outcome == rollout.Unknown {
-						t.Fatalf("%s: %s: %+v\n%v", truth.ID, imagined.Turns[0].User, item, c.results)
+						t.Fatalf("%s: %s: %+v\n%v", truth.ID, imagined.Turns[0].User, item, answers)
 					}
 					if strings.HasPrefix(item.ID, "reply") && item.Outcome == rollout.Pass {
 						reply++
@@ -73,7 +74,7 @@ func TestImaginedWorldsAreJudgedByWhatTheySay(t *testing.T) {
 				if reply != 1 {
 					t.Fatalf("%s: %d replies apply", truth.ID, reply)
 				}
-				if fmt.Sprint(c.results) != fmt.Sprint(results(truth)) {
+				if fmt.Sprint(answers) != fmt.Sprint(results(truth)) {
 					elsewhere++
 				}
 			}
@@ -99,31 +100,21 @@ func results(t task.Task) map[string]string {
 	return out
 }
 
-var varying = regexp.MustCompile(`[a-z]+-[a-z]+|[0-9]+|\b(` + strings.Join(people, "|") + `)\b`)
+var varying = regexp.MustCompile(`[a-z]+-[a-z]+|[0-9]+|\b(` + strings.Join(workbench.People(), "|") + `)\b`)
 
 // TestWordsDetermineThePlan: two requests in the same words, names and numbers
 // apart, are planned alike.
 func TestWordsDetermineThePlan(t *testing.T) {
-	for _, d := range Domains() {
+	for _, d := range domains.All() {
 		plans := map[string]string{}
 		for seed := range uint64(600) {
-			s := d.stage(seed, false)
-			user := varying.ReplaceAllString(s.turns[0].User, "X")
-			plan := varying.ReplaceAllString(outline(s.turns[0].Plan), "X")
+			_, turn := d.Stage(seed)
+			user := varying.ReplaceAllString(turn.User, "X")
+			plan := varying.ReplaceAllString(turn.Plan.Outline(), "X")
 			if other, ok := plans[user]; ok && other != plan {
 				t.Errorf("%s: %q is planned as\n%s\nand as\n%s", d.Name, user, plan, other)
 			}
 			plans[user] = plan
 		}
 	}
-}
-
-func outline(p *Plan) string {
-	switch {
-	case p.text != "":
-		return p.wording()
-	case p.tool == "":
-		return fmt.Sprintf("(%s ? %s : %s)", describe([]task.Cond{p.cond}), outline(p.yes), outline(p.no))
-	}
-	return fmt.Sprintf("%s=%s(%s) %s", p.id, p.tool, p.args.describe(), outline(p.next))
 }

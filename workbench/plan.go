@@ -41,6 +41,12 @@ func If(cond task.Cond, yes, no *Plan) *Plan {
 	return &Plan{cond: cond, yes: yes, no: no}
 }
 
+// OnError returns a plan that makes the call p begins with, and then goes on with
+// other if the tool answers with an error, else as p does. p must begin with [Do].
+func (p *Plan) OnError(other *Plan) *Plan {
+	return Do(p.id, p.tool, p.args, If(From(p.id).Failed(), other, p.next))
+}
+
 // Say ends the turn with a reply. The references among values must be in it for
 // it to be right; other values are wording.
 func Say(format string, values ...any) *Plan {

@@ -2,10 +2,11 @@ package workbench
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"envace/internal/seeds"
 )
 
 // Rand draws what a task is made of. Equal seeds draw equal things.
@@ -17,9 +18,7 @@ type Rand struct {
 }
 
 func newRand(domain string, seed uint64) *Rand {
-	h := fnv.New64a()
-	h.Write([]byte(domain))
-	r := &Rand{rng: rand.New(rand.NewPCG(h.Sum64(), seed))}
+	r := &Rand{rng: rand.New(rand.NewPCG(seeds.Of(domain), seed))}
 	r.firsts = r.shuffled(firstWords)
 	r.people = r.shuffled(people)
 	return r

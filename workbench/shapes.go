@@ -27,12 +27,11 @@ func OneOf(cond task.Cond, a, b, what string) *Plan {
 	return If(cond, Say("%v is %v.", a, what).Any(a).Without(b), Say("%v is %v.", b, what).Any(b).Without(a))
 }
 
-// Attempt makes the call that plan begins with, for a user who wants no look
-// before. Where the tool refuses it declines: "sorry, amber-fox is shipped.", by
-// the fact under key in the tool's error.
+// Attempt is plan for a user who says "try to": it makes plan's first call without
+// a look at the entity, and if the tool refuses, it declines with the fact under
+// key in the tool's error: "sorry, amber-fox is shipped."
 func Attempt(plan *Plan, name any, key string) *Plan {
-	return Do(plan.id, plan.tool, plan.args, If(From(plan.id).Failed(),
-		Sorry("%v is %v.", name, From(plan.id+"."+key)), plan.next))
+	return plan.OnError(Sorry("%v is %v.", name, From(plan.id+"."+key)))
 }
 
 // Beyond declines what no tool can do.

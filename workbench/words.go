@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // The words that all domains share. An entity is called by a first and a second
@@ -22,34 +21,32 @@ var (
 	people = strings.Fields(`ana bruno carla diego elena felix greta hugo irene jonas karin leo maria nora
 		oscar paula quentin rosa sofia tomas ursula victor wanda xavier yara zoe amir bella cyrus dora emil
 		fiona`)
-	cities = strings.Fields(`oslo lisbon madrid paris rome vienna berlin dublin prague athens cairo lima`)
-	days   = strings.Fields(`monday tuesday wednesday thursday friday saturday sunday`)
 )
 
 // Names returns the first and the second words that entities are called by.
 func Names() (first, second []string) { return slices.Clone(firstWords), slices.Clone(secondWords) }
 
-// Words returns every word that can occur in a task of this package, sorted: in
-// texts, names split at underscores and hyphens, keys and values. Digits are not
-// words.
-func Words() []string { return slices.Clone(words()) }
+// People returns the people whom [Rand.Person] draws.
+func People() []string { return slices.Clone(people) }
 
-// words plays many tasks to find them, so they are found once.
-var words = sync.OnceValue(func() []string {
+// Words returns every word that can occur in a task of the domains, sorted: in
+// texts, names split at underscores and hyphens, keys and values. Digits are not
+// words. It plays many tasks to find them: keep the result.
+func Words(domains ...Domain) []string {
 	set := map[string]bool{}
 	note := func(text string) {
 		for _, w := range letters(text) {
 			set[w] = true
 		}
 	}
-	for _, list := range [][]string{firstWords, secondWords, people, cities, days} {
+	for _, list := range [][]string{firstWords, secondWords, people} {
 		note(strings.Join(list, " "))
 	}
-	for _, d := range Domains() {
+	for _, d := range domains {
 		d.words(note)
 	}
 	return slices.Sorted(maps.Keys(set))
-})
+}
 
 // words notes the words of d: all wordings of every kind, drawn or not, and what
 // tools answer, to valid calls and to others.

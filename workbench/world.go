@@ -12,10 +12,9 @@ import (
 	"envace/task"
 )
 
-// Worlds opens the real world of tasks. The zero value knows the domains of this
-// package; give it yours to open those.
+// Worlds opens the real worlds of tasks.
 type Worlds struct {
-	Own []Domain // nil means Domains()
+	Domains []Domain // whose tasks can be opened; required
 }
 
 // World is the real world of one episode.
@@ -24,11 +23,29 @@ type World struct {
 	state  State
 }
 
-// Open returns a fresh real world for t. The seed is not used: a task holds its
-// world.
-func (w Worlds) Open(_ context.Context, t task.Task, _ uint64) (rollout.World, error) {
-	return w.open(t)
+// Open returns a fresh real world for t, with the recorded user. The seed is not
+// used: a task holds its world.
+func (w Worlds) Open(ctx context.Context, t task.Task, seed uint64) (rollout.World, error) {
+	return rollout.Pair{Tools: w}.Open(ctx, t, seed)
 }
+
+// OpenTools returns the tools of a fresh real world for t.
+func (w Worlds) OpenTools(_ context.Context, t task.Task, _ uint64) (rollout.Tools, error) {
+	world, err := w.open(t)
+	if err != nil {
+		return nil, err
+	}
+	return tools{world}, nil
+}
+
+// tools are a world as an episode calls it.
+type tools struct{ world *World }
+
+func (t tools) Call(_ context.Context, _ *rollout.Episode, c chat.Call) (rollout.Result, error) {
+	return rollout.Result{Content: t.world.Call(c.Name, c.Arguments), Source: rollout.FromReal}, nil
+}
+
+func (tools) Close() error { return nil }
 
 func (w Worlds) open(t task.Task) (*World, error) {
 	d, o, err := w.domain(t)
@@ -43,15 +60,19 @@ func (w Worlds) domain(t task.Task) (Domain, Origin, error) {
 	if err != nil {
 		return Domain{}, o, err
 	}
-	own := w.Own
-	if own == nil {
-		own = Domains()
-	}
-	i := slices.IndexFunc(own, func(d Domain) bool { return d.Name == o.Domain })
+	i := slices.IndexFunc(w.Domains, func(d Domain) bool { return d.Name == o.Domain })
 	if i < 0 {
-		return Domain{}, o, fmt.Errorf("task %s: unknown domain %q", t.ID, o.Domain)
+		return Domain{}, o, fmt.Errorf("task %s: unknown domain %q, Worlds has %v", t.ID, o.Domain, names(w.Domains))
 	}
-	return own[i], o, nil
+	return w.Domains[i], o, nil
+}
+
+func names(domains []Domain) []string {
+	var out []string
+	for _, d := range domains {
+		out = append(out, d.Name)
+	}
+	return out
 }
 
 // Shadow returns a real world of t in which the earlier calls were made: ask it
@@ -82,32 +103,20 @@ func (w *World) State() json.RawMessage {
 	return state
 }
 
-// Reply answers the open calls, or passes on the user's next message.
-func (w *World) Reply(_ context.Context, ep *rollout.Episode) (rollout.Reply, error) {
-	open := ep.Open()
-	if len(open) == 0 {
-		return rollout.NextUser(ep), nil
-	}
-	var reply rollout.Reply
-	for _, c := range open {
-		reply.Entries = append(reply.Entries, rollout.Answer(ep, c, w.Call(c.Name, c.Arguments), rollout.FromReal))
-	}
-	return reply, nil
-}
-
 // Success reports whether an episode did what its task asks for, by the true
 // world alone: its calls, made anew on a fresh state, must leave the state that
 // the expert leaves, and each reply must say what the expert learnt. Where the
 // results of the episode came from plays no part. why says what is wrong.
-func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string) {
+// An error is a task that cannot be scored.
+func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string, err error) {
 	d, o, err := w.domain(t)
 	if err != nil {
-		return false, err.Error()
+		return false, "", err
 	}
 	s := d.set(o.Seed)
 	courses, err := d.perform(s)
 	if err != nil {
-		return false, err.Error()
+		return false, "", err
 	}
 	expert := &World{d, s.state}
 	agent := &World{d, d.set(o.Seed).state}
@@ -117,14 +126,14 @@ func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string) 
 		}
 	}
 	if got, want := agent.State(), expert.State(); !chat.Equal(got, want) {
-		return false, "the final state differs from the expert's"
+		return false, "the final state differs from the expert's", nil
 	}
 	for u, c := range courses {
 		if why := c.told(ep, u); why != "" {
-			return false, fmt.Sprintf("turn %d: %s", u, why)
+			return false, fmt.Sprintf("turn %d: %s", u, why), nil
 		}
 	}
-	return true, ""
+	return true, "", nil
 }
 
 // told says what is wrong with the reply of user turn u; "" if nothing is.
@@ -134,13 +143,8 @@ func (c *course) told(ep *rollout.Episode, u int) string {
 		return "no reply"
 	}
 	made := func(id string) bool { _, ok := c.results[id]; return ok }
-	if out, why := judge.Said(said, c.reply.check(), ep.Task.Turns[u].User, c.answer, made); out != rollout.Pass {
+	if out, why := judge.Said(said, c.reply.check(), ep.Asked(u), c.answer, made); out != rollout.Pass {
 		return why
 	}
 	return ""
-}
-
-// Success is [Worlds.Success] for the domains of this package.
-func Success(t task.Task, ep *rollout.Episode) (ok bool, why string) {
-	return Worlds{}.Success(t, ep)
 }

@@ -1,42 +1,13 @@
 package workbench
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"envace/chat"
-	"envace/rollout"
 	"envace/task"
 )
-
-func TestWorldAnswersAnything(t *testing.T) {
-	for _, tt := range []struct{ name, tool, args, want string }{
-		{"no object", "get_order", `[1]`, "must be a json object"},
-		{"null", "get_order", `null`, "must be a json object"},
-		{"missing", "get_order", `{}`, "order is missing, it must be text"},
-		{"wrong type", "get_order", `{"order":7}`, "order must be text"},
-		{"empty", "get_order", `{"order":""}`, "order must be text"},
-		{"null argument", "get_order", `{"order":null}`, "order must be text"},
-		{"not in the list", "set_carrier", `{"order":"x-y","carrier":"dog"}`, "one of post, rail"},
-		{"too much", "get_order", `{"order":"x-y","why":1}`, "unknown argument why"},
-		{"unknown tool", "eat_order", `{}`, "use one of find_orders, get_order"},
-		{"not there", "get_order", `{"order":"no-body"}`, "no order no-body, use find_orders"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			d := orders()
-			result := d.call(d.New(newRand("orders", 1)), tt.tool, json.RawMessage(tt.args))
-			if !task.IsError(result) || !strings.Contains(result, tt.want) {
-				t.Errorf("answered %s, want an error with %q", result, tt.want)
-			}
-		})
-	}
-}
 
 func TestNumberBounds(t *testing.T) {
 	tool := Tool{Name: "f", Params: []Param{Number("n")}}
@@ -49,109 +20,11 @@ func TestNumberBounds(t *testing.T) {
 	}
 }
 
-// TestOwnValidationAgrees: the world and the harness accept the same calls.
-func TestOwnValidationAgrees(t *testing.T) {
-	for _, d := range Domains() {
-		for i, f := range d.Functions() {
-			for _, args := range []string{`{}`, `{"x":1}`, string(guess(f, "a-b")), strings.Replace(string(guess(f, "a-b")), `"a-b"`, "3", 1)} {
-				_, own := d.Tools[i].validate(json.RawMessage(args))
-				if other := rollout.Validate(f, []byte(args)); (own == nil) != (other == nil) {
-					t.Errorf("%s %s: %v, the harness says %v", f.Name, args, own, other)
-				}
-			}
-		}
-	}
-}
-
-func TestWorldPlaysTheExpert(t *testing.T) {
-	ctx := context.Background()
-	for _, d := range Domains() {
-		for seed := range uint64(20) {
-			tk, err := d.Task(seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, err := Worlds{}.Open(ctx, tk, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := replay(ctx, w, tk); err != nil {
-				t.Fatalf("%s: %v", tk.ID, err)
-			}
-		}
-	}
-}
-
-// replay lets the expert act and compares what w answers with the record.
-func replay(ctx context.Context, w rollout.World, tk task.Task) error {
-	whole := rollout.Recorded(tk)
-	ep := &rollout.Episode{Task: tk}
-	for i := 0; i < len(whole.Entries); {
-		e := whole.Entries[i]
-		ep.Entries, ep.User = append(ep.Entries, e), e.User
-		i++
-		if e.Message.Role == chat.User {
-			continue
-		}
-		reply, err := w.Reply(ctx, ep)
-		if err != nil {
-			return err
-		}
-		if reply.Done != (i == len(whole.Entries)) {
-			return fmt.Errorf("done after %d of %d messages: %v", i, len(whole.Entries), reply.Done)
-		}
-		for _, r := range reply.Entries {
-			if want := whole.Entries[i]; r.Message.Content != want.Message.Content || r.Source != want.Source || r.User != want.User {
-				return fmt.Errorf("answered %+v, recorded %+v", r, want)
-			}
-			ep.Entries = append(ep.Entries, r)
-			ep.User = r.User
-			i++
-		}
-	}
-	return nil
-}
-
-func TestForeignTasks(t *testing.T) {
-	ctx := context.Background()
-	for _, world := range []string{``, `{}`, `7`, `{"domain":"zoo","seed":1}`} {
-		tk := task.Task{ID: "x", World: json.RawMessage(world)}
-		if _, err := (Worlds{}).Open(ctx, tk, 0); err == nil {
-			t.Errorf("world %q opened", world)
-		}
-		if ok, why := Success(tk, &rollout.Episode{Task: tk}); ok || why == "" {
-			t.Errorf("world %q: success", world)
-		}
-	}
-}
-
-func TestExportComesBack(t *testing.T) {
-	all, err := Tasks("calendar", 3, "rl", 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var buf bytes.Buffer
-	if err := Export(&buf, all); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "tasks.jsonl")
-	if err := os.WriteFile(path, buf.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	back, err := task.Load(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var again bytes.Buffer
-	if err := Export(&again, back); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(buf.Bytes(), again.Bytes()) {
-		t.Error("tasks differ after a round trip")
-	}
-	for _, tk := range back {
-		if ok, why := Success(tk, rollout.Recorded(tk)); !ok {
-			t.Errorf("%s: %s", tk.ID, why)
+func TestWorldsWantDomains(t *testing.T) {
+	tk := task.Task{ID: "x", World: json.RawMessage(`{"domain":"zoo","seed":1}`)}
+	for _, w := range []Worlds{{}, {Domains: []Domain{{Name: "shop"}}}} {
+		if _, err := w.Open(context.Background(), tk, 0); err == nil || !strings.Contains(err.Error(), `unknown domain "zoo"`) {
+			t.Errorf("%v: %v", names(w.Domains), err)
 		}
 	}
 }

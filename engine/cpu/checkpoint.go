@@ -12,20 +12,19 @@ import (
 	"envace/internal/weights"
 )
 
-// optimiserName holds the moments of AdamW and the number of steps taken, beside
-// the weights.
+// optimiserName is the file of AdamW's moments and step count, next to the weights.
 const optimiserName = "optimiser.safetensors"
 
 // stepName is the tensor of one number that counts the steps.
 const stepName = "step"
 
-// ExportOptions are the choices of Export.
+// ExportOptions configure Export.
 type ExportOptions struct {
 	BF16 bool // store bfloat16 instead of float32
 }
 
-// Export writes what others can use, whole or not at all: a Hugging Face folder
-// with the text files of [Options], or, where an adapter is trained, its peft
+// Export writes the model for use by other tools, atomically: a Hugging Face
+// folder with the text files of [Options], or, if an adapter is trained, its peft
 // folder, always in float32.
 func (e *Engine) Export(path string, o ExportOptions) error {
 	e.state.mu.RLock()
@@ -46,7 +45,7 @@ func (e *Engine) tensor(name string) ([]float32, error) {
 	return nil, fmt.Errorf("no tensor %s", name)
 }
 
-// adapter returns the adapter as peft keeps it.
+// adapter returns the adapter in peft's form.
 func (e *Engine) adapter() weights.Adapter {
 	o := e.state.m.LoRA()
 	a := weights.Adapter{Rank: o.Rank, Alpha: o.Alpha, RSLoRA: o.RSLoRA, Base: filepath.Base(e.base)}
@@ -62,9 +61,8 @@ func (e *Engine) adapter() weights.Adapter {
 	return a
 }
 
-// Save writes a checkpoint folder at path, whole or not at all: what Export
-// writes in float32, and the optimiser's state. A gradient that has been gathered
-// and not applied is not part of it.
+// Save writes a checkpoint folder at path atomically: the output of Export in
+// float32, and the optimiser state. Accumulated gradients are not saved.
 func (e *Engine) Save(ctx context.Context, path string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -104,9 +102,9 @@ func (e *Engine) writeOptimiser(w io.Writer) error {
 	return weights.WriteTensors(w, infos, func(name string) ([]float32, error) { return data[name], nil })
 }
 
-// Load reads a folder that Save wrote, of an engine of the same shape. Samplers
-// made before are stale and gathered gradients are cleared; the step after it is,
-// bit for bit, the step after Save. On an error nothing has changed.
+// Load reads a folder that Save wrote for an engine of the same shape. Existing
+// Samplers become stale and accumulated gradients are cleared. The next step is
+// bit-identical to the step after Save. On an error nothing has changed.
 func (e *Engine) Load(ctx context.Context, path string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -149,8 +147,8 @@ func (e *Engine) load(path string) error {
 	return nil
 }
 
-// Restart forgets the moments of AdamW and the steps taken, for a new objective: the
-// second moment of larger gradients would hold its first hundred steps back.
+// Restart resets AdamW's moments and step count, for a new objective: a second
+// moment from larger gradients would slow down its first hundred steps.
 func (e *Engine) Restart() {
 	e.train.Lock()
 	defer e.train.Unlock()
@@ -161,7 +159,7 @@ func (e *Engine) Restart() {
 	}
 }
 
-// put makes values the weights of what is trained.
+// put replaces the trained weights by values.
 func (e *Engine) put(values map[string][]float32) {
 	m := e.state.m
 	for _, p := range m.Trained() {
@@ -174,7 +172,7 @@ func (e *Engine) put(values map[string][]float32) {
 	e.state.version.Add(1)
 }
 
-// readWeights reads what is trained, by name, from a checkpoint.
+// readWeights reads the trained weights from a checkpoint, by name.
 func (e *Engine) readWeights(path string) (map[string][]float32, error) {
 	if e.state.m.LoRA() != nil {
 		return e.readAdapter(path)
@@ -187,7 +185,7 @@ func (e *Engine) readWeights(path string) (map[string][]float32, error) {
 	values := map[string][]float32{}
 	for _, p := range e.state.m.Trained() {
 		if info, _ := f.Info(p.Name); !slices.Equal(info.Shape, p.Shape) {
-			return nil, fmt.Errorf("tensor %s has shape %v, this model's is %v", p.Name, info.Shape, p.Shape)
+			return nil, fmt.Errorf("tensor %s has shape %v, want %v", p.Name, info.Shape, p.Shape)
 		}
 		values[p.Name] = make([]float32, len(p.W))
 		if err := f.Read(p.Name, values[p.Name]); err != nil {
@@ -204,7 +202,7 @@ func (e *Engine) readAdapter(path string) (map[string][]float32, error) {
 	}
 	o := e.state.m.LoRA()
 	if a.Rank != o.Rank || a.Alpha != o.Alpha || a.RSLoRA != o.RSLoRA {
-		return nil, fmt.Errorf("the adapter has rank %d and alpha %g, this engine's %d and %g", a.Rank, a.Alpha, o.Rank, o.Alpha)
+		return nil, fmt.Errorf("adapter has rank %d and alpha %g, want %d and %g", a.Rank, a.Alpha, o.Rank, o.Alpha)
 	}
 	values := map[string][]float32{}
 	for _, p := range a.Pairs {
@@ -213,11 +211,11 @@ func (e *Engine) readAdapter(path string) (map[string][]float32, error) {
 	list := e.state.m.Trained()
 	for _, p := range list {
 		if len(values[p.Name]) != len(p.W) {
-			return nil, fmt.Errorf("the adapter lacks %s of %d numbers", p.Name, len(p.W))
+			return nil, fmt.Errorf("adapter lacks %s with %d elements", p.Name, len(p.W))
 		}
 	}
 	if len(list) != len(values) {
-		return nil, fmt.Errorf("the adapter has %d matrices, this engine's %d", len(values), len(list))
+		return nil, fmt.Errorf("adapter has %d matrices, want %d", len(values), len(list))
 	}
 	return values, nil
 }

@@ -158,7 +158,7 @@ func TestExport(t *testing.T) {
 	if got := logprobs(t, open(t, dir, Options{Adapter: peft}), row); !sameBits(got[0], want[0]) {
 		t.Errorf("log-probabilities with the adapter %v, exported %v", want, got)
 	}
-	pinned, err := adapted.Pin(ctx)
+	pinned, err := adapted.Snapshot(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
-// Package cpu is an engine in this process: it holds a model's weights in float32
-// and computes on the processor's cores.
+// Package cpu is an in-process engine: it holds a model's weights in float32 and
+// computes on the CPU.
 //
-// The same token gets the same log-probability, bit for bit, from Sample,
-// Logprobs and ForwardBackward, whatever it was batched with and on any number of
-// threads; gradients depend on the data of a call and not on threads.
+// Sample, Logprobs and ForwardBackward give a token bit-identical
+// log-probabilities, in any batch and on any number of threads. Gradients depend
+// on the data of a call but not on the number of threads.
 package cpu
 
 import (
@@ -20,36 +20,35 @@ import (
 	"envace/internal/weights"
 )
 
-// Options are the choices of an engine. The zero value trains all weights on all
-// cores.
+// Options configure an engine. The zero value trains all weights on all cores.
 type Options struct {
-	Threads     int     // 0 means one for each core
+	Threads     int     // 0 means one per core
 	LoRA        *LoRA   // train an adapter instead of the weights
-	Adapter     string  // a peft folder to start from; its settings replace LoRA
-	CacheTokens int     // keys and values that a Sampler keeps; 0 means about 512 MiB of them
-	BatchTokens int     // tokens in one forward and backward pass; 0 means about 1 GiB of them
-	Memory      int64   // bytes for everything but Pin, by MemoryEstimate; 0 means no bound: a long row takes what it takes
-	Seed        uint64  // draws the weights of New and the adapter
-	Deviation   float64 // of New's random matrices; 0 means 0.02
+	Adapter     string  // peft folder to start from; its settings replace LoRA
+	CacheTokens int     // size of a Sampler's KV cache in tokens; 0 means about 512 MiB
+	BatchTokens int     // tokens per forward and backward pass; 0 means about 1 GiB of activations
+	Memory      int64   // limit in bytes as MemoryEstimate counts, excluding Snapshots; 0 means none
+	Seed        uint64  // random seed for the initial weights of New and of the adapter
+	InitStd     float64 // standard deviation of New's random matrices; 0 means 0.02
 
-	// Files are written beside the weights by Save and Export, by name; nil means
-	// the text files of the folder that Open read. A GGUF file has none.
+	// Files are written next to the weights by Save and Export, keyed by name; nil
+	// means the text files of the folder that Open read. A GGUF file has none.
 	Files map[string][]byte
 }
 
-// LoRA says which linear layers carry a trained low-rank adapter (Hu et al. 2021).
+// LoRA configures a trained low-rank adapter (Hu et al. 2021).
 type LoRA struct {
 	Rank    int
-	Alpha   float64  // the adapter counts Alpha/Rank
-	Targets []string // of q_proj k_proj v_proj o_proj gate_proj up_proj down_proj; empty means all
+	Alpha   float64  // the adapter's output is scaled by Alpha/Rank
+	Targets []string // any of q_proj k_proj v_proj o_proj gate_proj up_proj down_proj; empty means all
 }
 
-// Engine is a model in this process. It is an engine.Trainer, engine.Pinner and
-// engine.Checkpointer.
+// Engine is an in-process model. It implements engine.Trainer,
+// engine.Snapshotter, engine.Checkpointer and engine.BitExact.
 type Engine struct {
 	cfg  weights.Config
 	o    Options
-	base string // the folder or file that the weights came from
+	base string // folder or file the weights were read from
 
 	state *state
 
@@ -63,14 +62,13 @@ type Engine struct {
 
 var (
 	_ engine.Trainer      = (*Engine)(nil)
-	_ engine.Pinner       = (*Engine)(nil)
+	_ engine.Snapshotter  = (*Engine)(nil)
 	_ engine.Checkpointer = (*Engine)(nil)
-	_ engine.Exact        = (*Engine)(nil)
+	_ engine.BitExact     = (*Engine)(nil)
 )
 
 // Open returns an engine with the weights at path: a Hugging Face folder, a GGUF
-// file, or a checkpoint of all weights. A checkpoint's optimiser state is only
-// read by Load.
+// file, or a full checkpoint. Only Load reads a checkpoint's optimiser state.
 func Open(path string, o Options) (*Engine, error) {
 	f, err := weights.Open(path)
 	if err != nil {
@@ -88,21 +86,21 @@ func Open(path string, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// New returns an engine with random weights: matrices normal with o.Deviation,
-// those that end a residual branch smaller by √(2·layers), norms 1. The same seed
-// gives the same weights.
+// New returns an engine with random weights: matrices are normal with standard
+// deviation o.InitStd, divided by √(2·layers) for those that end a residual
+// branch; norms are 1. The same seed gives the same weights.
 func New(cfg weights.Config, o Options) (*Engine, error) {
-	tensor, matrix := 0, o.Deviation
-	if matrix == 0 {
-		matrix = 0.02
+	tensor, initStd := 0, o.InitStd
+	if initStd == 0 {
+		initStd = 0.02
 	}
 	e, err := build(cfg, o, func(name string, dst []float32) error {
 		tensor++
-		deviation := matrix
+		std := initStd
 		if strings.HasSuffix(name, "o_proj.weight") || strings.HasSuffix(name, "down_proj.weight") {
-			deviation /= math.Sqrt(2 * float64(cfg.Layers))
+			std /= math.Sqrt(2 * float64(cfg.Layers))
 		}
-		draw(name, dst, deviation, model.NewRand(o.Seed, uint64(tensor)))
+		draw(name, dst, std, model.NewRand(o.Seed, uint64(tensor)))
 		return nil
 	})
 	if err != nil {
@@ -113,7 +111,7 @@ func New(cfg weights.Config, o Options) (*Engine, error) {
 
 func build(cfg weights.Config, o Options, read func(string, []float32) error) (*Engine, error) {
 	if o.Threads < 0 || o.CacheTokens < 0 || o.BatchTokens < 0 || o.Memory < 0 {
-		return nil, fmt.Errorf("threads %d, cache tokens %d, batch tokens %d, memory %d: none may be negative",
+		return nil, fmt.Errorf("threads %d, cache tokens %d, batch tokens %d, memory %d: must not be negative",
 			o.Threads, o.CacheTokens, o.BatchTokens, o.Memory)
 	}
 	if o.Threads == 0 {
@@ -143,8 +141,8 @@ func build(cfg weights.Config, o Options, read func(string, []float32) error) (*
 	return &Engine{cfg: cfg, o: o, state: newState(m, o, bounds), runner: model.NewRunner(m, o.BatchTokens, true)}, nil
 }
 
-// readAdapter reads the adapter that o names, nil where there is none, and makes
-// its settings those of o, as far as they decide how much memory it takes.
+// readAdapter reads the adapter named in o, nil if there is none, and copies the
+// settings that determine its memory use into o.
 func readAdapter(o *Options) (*weights.Adapter, error) {
 	if o.Adapter == "" {
 		return nil, nil
@@ -157,7 +155,7 @@ func readAdapter(o *Options) (*weights.Adapter, error) {
 	return &a, nil
 }
 
-// addAdapter puts the given adapter onto the model, or the new one of o.
+// addAdapter adds the given adapter to the model, or else a new one configured by o.
 func addAdapter(m *model.Model, cfg weights.Config, o Options, given *weights.Adapter) error {
 	switch {
 	case given != nil:
@@ -183,17 +181,17 @@ func setAdapter(m *model.Model, cfg weights.Config, a weights.Adapter) error {
 	})
 }
 
-// Exact tells that samples, scores and training agree bit for bit; no option ends that.
-func (e *Engine) Exact() bool { return true }
+// BitExact returns true: sampling, scoring and training agree bit for bit whatever
+// the options.
+func (e *Engine) BitExact() bool { return true }
 
 // Config returns the model's shape.
 func (e *Engine) Config() weights.Config { return e.cfg }
 
-// Window is the greatest number of tokens of a sequence.
+// Window returns the size of the context window in tokens.
 func (e *Engine) Window() int { return e.cfg.Context }
 
-// Params returns the number of parameters, adapter included, and how many of them
-// are trained.
+// Params returns the number of parameters, adapter included, and the number trained.
 func (e *Engine) Params() (total, trained int) {
 	total = e.cfg.Params()
 	for _, p := range e.state.m.Trained() {
@@ -205,8 +203,8 @@ func (e *Engine) Params() (total, trained int) {
 	return total, trained
 }
 
-// Sampler returns the current weights; every call between two steps returns the
-// same Sampler, so that all of its users share one cache.
+// Sampler returns a Sampler of the current weights. All calls between two
+// optimiser steps return the same Sampler, so that its users share one cache.
 func (e *Engine) Sampler(ctx context.Context) (engine.Sampler, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -223,9 +221,9 @@ func (e *Engine) Sampler(ctx context.Context) (engine.Sampler, error) {
 	return e.sampler, nil
 }
 
-// Pin returns the weights as they are now, for good. They are copied, but for the
-// frozen ones of an engine that trains an adapter.
-func (e *Engine) Pin(ctx context.Context) (engine.Sampler, error) {
+// Snapshot returns a Sampler of a frozen copy of the current weights. Weights that
+// are frozen anyway, as under an adapter, are shared rather than copied.
+func (e *Engine) Snapshot(ctx context.Context) (engine.Sampler, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

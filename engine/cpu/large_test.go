@@ -18,7 +18,7 @@ func TestLargeModels(t *testing.T) {
 		t.Fatal("the model is not large")
 	}
 	large := func(o Options) *Engine {
-		o.Deviation = 0.2
+		o.InitStd = 0.2
 		e, err := New(cfg, o)
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestLargeModels(t *testing.T) {
 			t.Errorf("%s differs between 1 and 2 threads", p.Name)
 		}
 	}
-	if _, ok := any(one).(engine.Exact); !ok {
+	if _, ok := any(one).(engine.BitExact); !ok {
 		t.Error("the promise is not made")
 	}
 }

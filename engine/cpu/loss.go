@@ -7,7 +7,7 @@ import (
 	"envace/engine"
 )
 
-// checkLoss reports what is wrong with a loss.
+// checkLoss returns an error if l is invalid.
 func checkLoss(l engine.Loss) error {
 	switch l.Objective {
 	case engine.CrossEntropy, engine.ImportanceSampling, engine.PPO:
@@ -21,26 +21,26 @@ func checkLoss(l engine.Loss) error {
 	}
 	for _, v := range []float64{l.ClipLow, l.ClipHigh, l.DualClip, l.KL} {
 		if v-v != 0 || v < 0 {
-			return fmt.Errorf("loss %+v: its numbers must be finite and not negative", l)
+			return fmt.Errorf("loss %+v: values must be finite and not negative", l)
 		}
 	}
 	return nil
 }
 
-// point is one position of a row as the loss sees it.
+// point holds the inputs of the loss at one position.
 type point struct{ old, advantage, reference float64 }
 
-// term is the loss at one point, its derivative by the log-probability, and what
-// is reported of it.
+// term is the loss at one position, its derivative with respect to the
+// log-probability, and the statistics reported for it.
 type term struct {
 	loss, slope float64
 	kl          float64
 	ratio       float64
-	clipped     bool // the ratio lies outside the clip's range
+	clipped     bool // the ratio is outside the clip range
 }
 
-// at computes the loss of one position whose log-probability is lp. Weights are
-// not yet applied; the KL term is in loss and slope.
+// at computes the loss of one position with log-probability lp, before weighting.
+// loss and slope include the KL term.
 func at(l engine.Loss, lp float64, p point) term {
 	t := term{ratio: 1}
 	switch l.Objective {
@@ -61,8 +61,8 @@ func at(l engine.Loss, lp float64, p point) term {
 	return t
 }
 
-// ppo returns the clipped objective and its derivative by the log-probability:
-// −A·r where no clip decides, and then 0.
+// ppo returns the clipped objective and its derivative with respect to the
+// log-probability: −A·r, or 0 where a clip is active.
 func ppo(l engine.Loss, r, a float64) (loss, slope float64) {
 	loss, slope = -a*r, -a*r
 	if cut := -a * min(max(r, 1-l.ClipLow), 1+l.ClipHigh); cut > loss {
@@ -74,8 +74,8 @@ func ppo(l engine.Loss, r, a float64) (loss, slope float64) {
 	return loss, slope
 }
 
-// divergence is the estimate of the KL term and its derivative by the
-// log-probability, with δ = reference − logp.
+// divergence returns the KL estimate and its derivative with respect to the
+// log-probability, with d = δ = reference − logp.
 func divergence(kind engine.KLKind, d float64) (kl, slope float64) {
 	switch kind {
 	case engine.K1:

@@ -94,7 +94,7 @@ func TestMemoryIsKept(t *testing.T) {
 	}
 	run := func(memory int64) (res engine.Result, drawn [][]engine.Sequence, live int64) {
 		before := heap()
-		e, err := New(cfg, Options{Memory: memory, Deviation: 0.2})
+		e, err := New(cfg, Options{Memory: memory, InitStd: 0.2})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ var pickers = sync.Pool{New: func() any { return new(picker) }}
 
 var errLogits = errors.New("the logits are not finite (NaN or infinite): the weights have diverged")
 
-// pick draws token pos of sequence i from the logits z, which it leaves alone.
+// pick draws token pos of sequence i from the logits z, which it does not modify.
 func pick(z []float32, p engine.Params, i, pos int) drawn {
 	k := pickers.Get().(*picker)
 	defer pickers.Put(k)
@@ -46,7 +46,7 @@ func pick(z []float32, p engine.Params, i, pos int) drawn {
 		copy(k.e, z)
 		kernel.Scale(k.e, float32(1/p.Temperature))
 		if !kernel.SoftmaxExp(k.e).Finite() {
-			// So cold that the logits overflow: what is left is the greedy choice.
+			// The temperature is so low that the logits overflow: the limit is greedy.
 			id := slices.Index(z, plain.Max)
 			return drawn{id: id, logprob: plain.Logprob(z[id])}
 		}
@@ -55,7 +55,7 @@ func pick(z []float32, p engine.Params, i, pos int) drawn {
 	return drawn{id: id, logprob: plain.Logprob(z[id]), sample: lp}
 }
 
-// draw picks from the exponentials e after the cuts, with u of [0, 1).
+// draw picks from the exponentials e after truncation, with u in [0, 1).
 func (k *picker) draw(p engine.Params, u float64) (id int, logprob float32) {
 	low := k.cut(p)
 	var total float64
@@ -79,7 +79,7 @@ func (k *picker) draw(p engine.Params, u float64) (id int, logprob float32) {
 }
 
 // cut returns the smallest exponential that top-k, top-p and min-p keep. The
-// greatest is 1.
+// largest is 1.
 func (k *picker) cut(p engine.Params) float32 {
 	var low float32
 	if p.TopK > 0 && p.TopK < len(k.e) {
@@ -91,14 +91,14 @@ func (k *picker) cut(p engine.Params) float32 {
 	return max(low, float32(p.MinP))
 }
 
-// kth returns the n-th greatest exponential.
+// kth returns the n-th largest exponential.
 func (k *picker) kth(n int) float32 {
 	k.candidates(0)
 	return k.e[k.order[n-1]]
 }
 
-// nucleus returns the least exponential of the smallest set of likeliest tokens,
-// among those from low on, that holds the share p of them.
+// nucleus returns the smallest exponential in the top-p set, computed over the
+// tokens whose exponential is at least low.
 func (k *picker) nucleus(p float64, low float32) float32 {
 	var total float64
 	for _, v := range k.e {
@@ -106,7 +106,7 @@ func (k *picker) nucleus(p float64, low float32) float32 {
 			total += float64(v)
 		}
 	}
-	// Tokens below this share hold less than 1−p together, so they are cut anyway.
+	// Tokens below this value hold less than 1−p in total, so they are cut anyway.
 	k.candidates(max(low, float32((1-p)*total/float64(len(k.e))*0.999)))
 	var sum float64
 	for _, i := range k.order {
@@ -117,7 +117,7 @@ func (k *picker) nucleus(p float64, low float32) float32 {
 	return low
 }
 
-// candidates orders the tokens from low on, the likeliest first.
+// candidates sorts the tokens whose exponential is at least low, likeliest first.
 func (k *picker) candidates(low float32) {
 	k.order = k.order[:0]
 	for i, v := range k.e {

@@ -10,25 +10,26 @@ import (
 	"envace/internal/model"
 )
 
-// state is weights that samplers read. mu is held for writing while they move.
+// state holds the weights that samplers read. mu is locked for writing while they
+// are updated.
 type state struct {
 	m           *model.Model
 	mu          sync.RWMutex
 	version     atomic.Uint64
 	cacheTokens int
 	batchTokens int
-	prefill     int // prompts' tokens in one step
+	prefill     int // maximum prompt tokens per step
 	budget      budget
 
 	eval   sync.Mutex
-	runner *model.Runner // of Logprobs; made when first needed
+	runner *model.Runner // for Logprobs; created on first use
 }
 
 func newState(m *model.Model, o Options, b budget) *state {
 	return &state{m: m, cacheTokens: o.CacheTokens, batchTokens: o.BatchTokens, prefill: prefillTokens, budget: b}
 }
 
-// checkRow reports a row that cannot be learnt from or scored.
+// checkRow returns an error for a row that cannot be trained on or scored.
 func (s *state) checkRow(what string, ids []int) error {
 	if err := s.checkTokens(what, ids); err != nil {
 		return err
@@ -36,26 +37,26 @@ func (s *state) checkRow(what string, ids []int) error {
 	return s.budget.check(what, len(ids), s.budget.row)
 }
 
-// checkTokens reports tokens that the model cannot read.
+// checkTokens returns an error for tokens that are not valid input.
 func (s *state) checkTokens(what string, ids []int) error {
 	c := s.m.Config
 	if len(ids) == 0 {
 		return fmt.Errorf("%s is empty", what)
 	}
 	if len(ids) > c.Context {
-		return fmt.Errorf("%s has %d tokens, the window %d: %w", what, len(ids), c.Context, engine.ErrWindow)
+		return fmt.Errorf("%s has %d tokens, the context window holds %d: %w", what, len(ids), c.Context, engine.ErrWindow)
 	}
 	for i, id := range ids {
 		if id < 0 || id >= c.Vocab {
-			return fmt.Errorf("%s: token %d is %d: the vocabulary has %d", what, i, id, c.Vocab)
+			return fmt.Errorf("%s: token %d has id %d: the vocabulary size is %d", what, i, id, c.Vocab)
 		}
 	}
 	return nil
 }
 
-// Sampler is an engine's weights at one moment. Concurrent calls are computed
-// together, and share what they have in common with each other and with earlier
-// calls. It keeps no goroutine while it has nothing to do.
+// Sampler samples from an engine's weights at one point in time. Concurrent calls
+// are batched, and share prefixes with each other and with earlier calls through
+// the KV cache. It has no goroutine while idle.
 type Sampler struct {
 	state   *state
 	version uint64
@@ -79,14 +80,14 @@ func (s *Sampler) stale() error {
 	return nil
 }
 
-// Usage returns what has been sampled and measured so far.
+// Usage returns the usage counters so far.
 func (s *Sampler) Usage() engine.Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.usage
 }
 
-// release takes the decoder of a sampler that is out of use, if it is idle.
+// release takes the decoder from an outdated sampler, if it is idle.
 func (s *Sampler) release() *model.Decoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,10 +100,10 @@ func (s *Sampler) release() *model.Decoder {
 	return d
 }
 
-// Sample draws n continuations of prompt: see engine.Sampler and Params. Cuts are
-// applied in the order temperature, top-k, top-p, min-p; each looks at what the
-// one before has left, and tokens as likely as the last one kept stay as well. A
-// prompt and a continuation never take more than the window together.
+// Sample draws n continuations of prompt: see engine.Sampler and Params.
+// Truncation is applied in the order temperature, top-k, top-p, min-p, each to
+// what the one before kept. Tokens tied with the last one kept are kept too. A
+// prompt and its continuation never exceed the context window.
 func (s *Sampler) Sample(ctx context.Context, prompt []int, n int, p engine.Params) ([]engine.Sequence, error) {
 	if err := s.checkSample(prompt, n, p); err != nil {
 		return nil, fmt.Errorf("sample: %w", err)
@@ -114,7 +115,7 @@ func (s *Sampler) Sample(ctx context.Context, prompt []int, n int, p engine.Para
 	return c.out, nil
 }
 
-// await has c computed, until it ends or its context does.
+// await queues c and waits until it or its context is done.
 func (s *Sampler) await(c *call) error {
 	s.mu.Lock()
 	s.incoming = append(s.incoming, c)
@@ -139,7 +140,7 @@ func (s *Sampler) checkSample(prompt []int, n int, p engine.Params) error {
 		return err
 	}
 	if window := s.state.m.Config.Context; len(prompt) >= window {
-		return fmt.Errorf("prompt has %d tokens, the window %d: %w", len(prompt), window, engine.ErrWindow)
+		return fmt.Errorf("prompt has %d tokens, the context window holds %d: %w", len(prompt), window, engine.ErrWindow)
 	}
 	if n < 1 {
 		return fmt.Errorf("number of sequences is %d: want at least 1", n)
@@ -157,21 +158,21 @@ func (s *Sampler) checkSample(prompt []int, n int, p engine.Params) error {
 func checkParams(p engine.Params) error {
 	switch {
 	case p.MaxTokens < 0:
-		return fmt.Errorf("max tokens is %d: want 0 (no bound) or more", p.MaxTokens)
+		return fmt.Errorf("max tokens is %d: want 0 (no limit) or more", p.MaxTokens)
 	case !(p.Temperature >= 0) || p.Temperature-p.Temperature != 0:
-		return fmt.Errorf("temperature is %g: want a number from 0 (greedy)", p.Temperature)
+		return fmt.Errorf("temperature is %g: want 0 (greedy) or more", p.Temperature)
 	case p.TopK < 0:
 		return fmt.Errorf("top k is %d: want 0 (off) or more", p.TopK)
 	case !(p.TopP >= 0 && p.TopP <= 1):
-		return fmt.Errorf("top p is %g: want 0 (off) to 1", p.TopP)
+		return fmt.Errorf("top p is %g: want a value from 0 (off) to 1", p.TopP)
 	case !(p.MinP >= 0 && p.MinP <= 1):
-		return fmt.Errorf("min p is %g: want 0 (off) to 1", p.MinP)
+		return fmt.Errorf("min p is %g: want a value from 0 (off) to 1", p.MinP)
 	}
 	return nil
 }
 
-// Logprobs returns, for each row of n tokens, the n−1 log-probabilities of tokens
-// 1…n−1. Rows with a common prefix are computed as one until they part.
+// Logprobs returns, for each row of n tokens, the log-probabilities of tokens
+// 1…n−1. Common prefixes of rows are computed once.
 func (s *Sampler) Logprobs(ctx context.Context, rows [][]int) (out [][]float32, err error) {
 	defer func() {
 		if err != nil {
@@ -201,7 +202,7 @@ func (s *Sampler) Logprobs(ctx context.Context, rows [][]int) (out [][]float32, 
 	return out, s.measure(ctx, inputs, asks, func(i int, lp float32) { out[at[asks[i].Row]][asks[i].At] = lp })
 }
 
-// measure computes the log-probabilities that asks ask for.
+// measure computes the log-probabilities listed in asks.
 func (s *Sampler) measure(ctx context.Context, rows [][]int, asks []model.Ask, got func(i int, lp float32)) (err error) {
 	s.state.eval.Lock()
 	defer s.state.eval.Unlock()

@@ -71,10 +71,10 @@ func TestSampleErrors(t *testing.T) {
 		want   string
 	}{
 		{"empty prompt", nil, 1, engine.Params{}, "prompt is empty"},
-		{"token", []int{1, 40}, 1, engine.Params{}, "token 1 is 40: the vocabulary has 37"},
+		{"token", []int{1, 40}, 1, engine.Params{}, "token 1 has id 40: the vocabulary size is 37"},
 		{"no sequences", []int{1}, 0, engine.Params{}, "number of sequences is 0"},
-		{"full window", make([]int, 160), 1, engine.Params{}, "prompt has 160 tokens, the window 160"},
-		{"beyond the window", make([]int, 500), 1, engine.Params{}, "prompt has 500 tokens, the window 160"},
+		{"full window", make([]int, 160), 1, engine.Params{}, "prompt has 160 tokens, the context window holds 160"},
+		{"beyond the window", make([]int, 500), 1, engine.Params{}, "prompt has 500 tokens, the context window holds 160"},
 		{"temperature", []int{1}, 1, engine.Params{Temperature: -1}, "temperature is -1"},
 		{"top p", []int{1}, 1, engine.Params{TopP: 2}, "top p is 2"},
 		{"top k", []int{1}, 1, engine.Params{TopK: -2}, "top k is -2"},
@@ -103,7 +103,7 @@ func TestStale(t *testing.T) {
 	e := lively(t, weights.Qwen3, Options{})
 	ctx := context.Background()
 	s := sampler(t, e)
-	pinned, err := e.Pin(ctx)
+	pinned, err := e.Snapshot(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func busy(s *Sampler) bool {
 	return s.running
 }
 
-func TestPinWithAdapter(t *testing.T) {
+func TestSnapshotWithAdapter(t *testing.T) {
 	ctx := context.Background()
 	row := []int{3, 1, 4, 1, 5}
 	base, err := New(tiny(weights.Llama), Options{})
@@ -170,7 +170,7 @@ func TestPinWithAdapter(t *testing.T) {
 		t.Fatal(err)
 	}
 	pin := func() engine.Sampler {
-		s, err := e.Pin(ctx)
+		s, err := e.Snapshot(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"envace/internal/model"
 )
 
-// call is one call of Sample: n sequences that go their own ways.
+// call is one call of Sample: n independent sequences.
 type call struct {
 	ctx    context.Context
 	prompt []int
@@ -21,17 +21,17 @@ type call struct {
 	done   chan struct{}
 	ended  bool
 	fresh  []*sequence
-	watch  *engine.Watch // of Stream; its call has one sequence
+	watch  *engine.Watch // set by Stream, whose calls have one sequence
 }
 
-// sequence is one continuation under way.
+// sequence is one continuation being sampled.
 type sequence struct {
 	call *call
 	i    int
-	ids  []int      // prompt and what has been drawn
-	seq  *model.Seq // nil while it waits for memory
+	ids  []int      // prompt and tokens drawn so far
+	seq  *model.Seq // nil while waiting for memory
 	next drawn
-	top  []engine.Likely // of next, where it is watched
+	top  []engine.Likely // alternatives to next, if watched
 	over bool
 }
 
@@ -51,19 +51,19 @@ func (c *call) end(err error) {
 }
 
 const (
-	prefillTokens = 512 // tokens that one step computes, beyond those just drawn
-	maxActive     = 512 // sequences that a step advances
+	prefillTokens = 512 // maximum prompt tokens per step
+	maxActive     = 512 // maximum sequences per step
 )
 
-// schedule is what the scheduler's goroutine works on; nobody else touches it.
+// schedule is owned by the scheduler's goroutine.
 type schedule struct {
-	active  []*sequence // have memory, in the order in which they got it
-	waiting []*sequence // wait for memory, first come first served
+	active  []*sequence // hold memory, in the order they got it
+	waiting []*sequence // waiting for memory, in FIFO order
 	seqs    []*model.Seq
 }
 
-// run advances all sequences until there are none, step by step: each step
-// computes one token of every active sequence, and some of the prompts' tokens.
+// run advances all sequences until there are none left. Each step computes one
+// token of every active sequence and some of the prompt tokens.
 func (s *Sampler) run() {
 	for s.take() {
 		if err := s.step(); err != nil {
@@ -72,7 +72,8 @@ func (s *Sampler) run() {
 	}
 }
 
-// take admits what has arrived; with nothing to do, it ends the goroutine.
+// take queues incoming calls. It returns false, which ends the goroutine, if there
+// is nothing to do.
 func (s *Sampler) take() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +93,7 @@ func (s *Sampler) take() bool {
 	return false
 }
 
-// fail ends all calls under way. The cache may hold half a step, so it is dropped.
+// fail ends all running calls. The cache may hold a partial step, so it is dropped.
 func (s *Sampler) fail(err error) {
 	for _, q := range append(s.batch.active, s.batch.waiting...) {
 		q.call.end(err)
@@ -141,8 +142,8 @@ func (s *Sampler) step() (err error) {
 	return b.advance(s.state.m.Config.Context)
 }
 
-// count adds a step that computed some tokens to the sampler's usage. Of a
-// sequence that has drawn before, a token computed alone is the one drawn last.
+// count adds a step to the sampler's usage. A single token computed for a sequence
+// that has drawn before is the token it drew last, so it counts as decoded.
 func (s *Sampler) count(computed int, seconds float64) {
 	decoded, sampled := 0, 0
 	for _, q := range s.batch.active {
@@ -176,7 +177,7 @@ func (s *Sampler) setDecoder(d *model.Decoder) {
 	s.decoder = d
 }
 
-// drop removes the sequences of calls that nobody waits for any more.
+// drop removes the sequences of cancelled and ended calls.
 func (b *schedule) drop() {
 	gone := func(q *sequence) bool {
 		if err := q.call.ctx.Err(); err != nil {
@@ -192,8 +193,8 @@ func (b *schedule) drop() {
 	b.waiting = slices.DeleteFunc(b.waiting, gone)
 }
 
-// admit gives memory to waiting sequences, if it leaves some for the active ones to
-// grow. One alone always gets it.
+// admit gives memory to waiting sequences as long as the active ones keep room to
+// grow. A sequence that would be the only active one is always admitted.
 func (b *schedule) admit(c *model.Cache) {
 	for len(b.waiting) > 0 && len(b.active) < maxActive {
 		q := b.waiting[0]
@@ -205,7 +206,7 @@ func (b *schedule) admit(c *model.Cache) {
 	}
 }
 
-// advance appends what was drawn, and ends and moves sequences accordingly.
+// advance appends the drawn tokens, and ends or pauses sequences as needed.
 func (b *schedule) advance(window int) error {
 	for _, q := range b.active {
 		if q.next.id < 0 {
@@ -230,8 +231,9 @@ func (b *schedule) advance(window int) error {
 	return nil
 }
 
-// pause takes the memory of the sequence that got it last, which waits from then
-// on and is computed again: it draws the same tokens, whatever the batch.
+// pause takes the memory of q, the sequence that got memory last, and puts it at
+// the head of the queue. It is recomputed later and draws the same tokens, since
+// draws do not depend on the batch.
 func (b *schedule) pause(q *sequence) {
 	q.seq.Close()
 	q.seq = nil
@@ -239,7 +241,8 @@ func (b *schedule) pause(q *sequence) {
 	b.waiting = slices.Insert(b.waiting, 0, q)
 }
 
-// take appends the drawn token to the sequence's result and ends it if it must.
+// take appends the drawn token to the sequence's result and ends the sequence if a
+// stop condition holds.
 func (q *sequence) take(window int) {
 	out, p := &q.call.out[q.i], &q.call.p
 	q.ids = append(q.ids, q.next.id)

@@ -10,13 +10,13 @@ import (
 	"envace/internal/weights"
 )
 
-func draw(name string, dst []float32, deviation float64, r model.Rand) {
+func draw(name string, dst []float32, std float64, r model.Rand) {
 	norm := strings.HasSuffix(name, "norm.weight") || strings.HasSuffix(name, "layernorm.weight")
 	for i := range dst {
 		if norm {
 			dst[i] = 1
 		} else {
-			dst[i] = float32(r.Normal() * deviation)
+			dst[i] = float32(r.Normal() * std)
 		}
 	}
 }
@@ -26,10 +26,10 @@ const (
 	batchBytes = 1 << 30
 )
 
-// keyFloats is the memory of one token's keys and values.
+// keyFloats is the size of one token's keys and values, in floats.
 func keyFloats(c weights.Config) int { return 2 * c.KVHeads * c.HeadDim * c.Layers }
 
-// rowBytes is the memory of one token that is learnt from and scored.
+// rowBytes is the memory needed to train on and score one token.
 func rowBytes(c weights.Config) int64 { return 4 * int64(model.RowFloats(c)+model.EvalFloats(c)) }
 
 func cacheTokens(c weights.Config, o Options) int {
@@ -46,17 +46,18 @@ func batchTokens(c weights.Config, o Options) int {
 	return max(min(batchBytes/(4*model.RowFloats(c)), 1<<13), 512)
 }
 
-// Memory is about how many bytes an engine needs, once it has trained and sampled.
+// Memory is the approximate number of bytes an engine uses after training and
+// sampling.
 type Memory struct {
-	Weights     int64 // with the copies that are laid out for products
+	Weights     int64 // including the copies packed for matrix products
 	Gradients   int64
 	Optimiser   int64
-	Scratch     int64 // of steps of sampling, and of output layers at work
-	Activations int64 // at most; one row longer than Options.BatchTokens takes more
-	Cache       int64 // at most, of one Sampler
+	Scratch     int64 // for sampling steps and output layers
+	Activations int64 // maximum, unless a row is longer than Options.BatchTokens
+	Cache       int64 // maximum, per Sampler
 }
 
-// fixed is what no bound of tokens changes.
+// fixed is the part that does not depend on the token limits.
 func (m Memory) fixed() int64 { return m.Weights + m.Gradients + m.Optimiser + m.Scratch }
 
 // Total is the sum of all parts.
@@ -64,7 +65,7 @@ func (m Memory) Total() int64 {
 	return m.fixed() + m.Activations + m.Cache
 }
 
-// MemoryEstimate says what an engine of this shape would need.
+// MemoryEstimate returns the memory that an engine of this shape needs.
 func MemoryEstimate(c weights.Config, o Options) Memory {
 	n := int64(c.Params())
 	trained := n
@@ -87,16 +88,16 @@ func MemoryEstimate(c weights.Config, o Options) Memory {
 	}
 }
 
-// budget is what a bound of memory means for single rows and sequences. Beyond
-// what is fixed, memory is divided between activations and keys as it would be
-// without a bound. The zero budget allows everything.
+// budget turns a memory limit into limits for single rows and sequences. Memory
+// beyond the fixed part is split between activations and keys in the same
+// proportion as without a limit. The zero budget has no limit.
 type budget struct {
 	memory, fixed int64
-	row, sequence float64 // bytes a token, the share of the other included; each lane may have such a row at once
+	row, sequence float64 // bytes per token, including the other's share; each lane may hold such a row
 }
 
-// allot sets the bounds of tokens that o leaves open, and lowers them to what
-// o.Memory allows.
+// allot fills in the token limits that o leaves at 0 and lowers them to fit
+// o.Memory.
 func allot(c weights.Config, o Options) (Options, budget, error) {
 	o.CacheTokens, o.BatchTokens = cacheTokens(c, o), batchTokens(c, o)
 	if o.Memory == 0 {
@@ -117,25 +118,25 @@ func allot(c weights.Config, o Options) (Options, budget, error) {
 	return o, b, nil
 }
 
-// What any budget must have room for, in tokens.
+// The smallest usable budget, in tokens.
 const (
 	leastRow      = 64
 	leastSequence = 256
 )
 
-// check reports a budget in which n tokens, of so many bytes each, have no room.
+// check returns an error if n tokens of the given size do not fit the budget.
 func (b budget) check(what string, n int, bytes float64) error {
 	need := b.fixed + int64(math.Ceil(float64(n)*bytes))
 	if b.memory == 0 || need <= b.memory {
 		return nil
 	}
-	return fmt.Errorf("%s of %d tokens: %w: %s, where weights, gradients, optimiser and scratch take %s and this wants at least %s (%d bytes)",
+	return fmt.Errorf("%s of %d tokens: %w: the limit is %s; weights, gradients, optimiser and scratch take %s; need at least %s (%d bytes)",
 		what, n, engine.ErrMemory, mib(b.memory), mib(b.fixed), mib(need), need)
 }
 
 func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// loraParams counts the numbers of an adapter.
+// loraParams counts an adapter's parameters.
 func loraParams(c weights.Config, o LoRA) int64 {
 	targets := o.Targets
 	if len(targets) == 0 {

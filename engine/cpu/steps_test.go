@@ -23,7 +23,7 @@ func TestTwentyStepsSameBytes(t *testing.T) {
 			if name == "llama" {
 				arch = weights.Llama
 			}
-			o.Deviation, o.BatchTokens = 0.3, 300
+			o.InitStd, o.BatchTokens = 0.3, 300
 			run := func(threads int) map[string][]byte {
 				o.Threads = threads
 				e, err := New(tiny(arch), o)
@@ -53,7 +53,7 @@ func TestTwentyStepsSameBytes(t *testing.T) {
 // twentySteps rewards a token, in two minibatches a step, against a reference.
 func twentySteps(t *testing.T, e *Engine) {
 	ctx := context.Background()
-	reference, err := e.Pin(ctx)
+	reference, err := e.Snapshot(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

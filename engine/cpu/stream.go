@@ -12,7 +12,7 @@ import (
 
 var _ engine.Streamer = (*Sampler)(nil)
 
-// Stream draws one continuation and tells each token: see engine.Streamer.
+// Stream draws one continuation and passes each token to w: see engine.Streamer.
 func (s *Sampler) Stream(ctx context.Context, prompt []int, p engine.Params, w engine.Watch) (engine.StopReason, error) {
 	if err := s.checkSample(prompt, 1, p); err != nil {
 		return "", fmt.Errorf("stream: %w", err)
@@ -25,7 +25,7 @@ func (s *Sampler) Stream(ctx context.Context, prompt []int, p engine.Params, w e
 	return c.out[0].Stop, nil
 }
 
-// tell tells the token that has just been drawn.
+// tell passes the token just drawn to the watcher.
 func (q *sequence) tell() {
 	if w := q.call.watch; w != nil && w.Each != nil {
 		d := q.next
@@ -64,8 +64,8 @@ func (q *sequence) pick(z []float32) drawn {
 	return d
 }
 
-// masked returns a copy of z in which no token can be drawn that mask lacks, or nil
-// where it has none.
+// masked returns a copy of z with the tokens not in mask set to −Inf, or nil if
+// mask allows no token.
 func masked(z []float32, mask []uint64) []float32 {
 	out := make([]float32, len(z))
 	some := false
@@ -81,7 +81,7 @@ func masked(z []float32, mask []uint64) []float32 {
 	return out
 }
 
-// likeliest returns the n tokens of the greatest logits.
+// likeliest returns the n tokens with the largest logits.
 func likeliest(z []float32, s kernel.Softmax, n int) []engine.Likely {
 	var ids []int
 	for id, v := range z {

@@ -11,10 +11,10 @@ import (
 	"envace/internal/model"
 )
 
-// ForwardBackward adds the gradient of loss over data to what has been gathered
-// since the last OptimStep. Rows with a common prefix go through the model as one
-// until they part. Data that makes no sense is an error and changes nothing; any
-// later error, such as a cancelled context, clears all gathered gradients.
+// ForwardBackward adds the gradient of loss over data to the gradients
+// accumulated since the last OptimStep. Common prefixes of rows are computed once.
+// Invalid data is an error and changes nothing; any later error, such as a
+// cancelled context, clears the accumulated gradients.
 func (e *Engine) ForwardBackward(ctx context.Context, data []engine.Datum, loss engine.Loss) (res engine.Result, err error) {
 	if err := e.checkData(data); err != nil {
 		return engine.Result{}, fmt.Errorf("forward backward: %w", err)
@@ -33,7 +33,7 @@ func (e *Engine) ForwardBackward(ctx context.Context, data []engine.Datum, loss 
 		}
 		if err != nil {
 			e.state.m.ZeroGrad()
-			res, err = engine.Result{}, fmt.Errorf("forward backward, gathered gradients are cleared: %w", err)
+			res, err = engine.Result{}, fmt.Errorf("forward backward (accumulated gradients cleared): %w", err)
 		}
 	}()
 	return e.forwardBackward(ctx, data, loss)
@@ -41,7 +41,7 @@ func (e *Engine) ForwardBackward(ctx context.Context, data []engine.Datum, loss 
 
 func (e *Engine) forwardBackward(ctx context.Context, data []engine.Datum, loss engine.Loss) (engine.Result, error) {
 	rows, asks, res := questions(data)
-	terms := make([]term, len(asks)) // by several goroutines at once, each its own
+	terms := make([]term, len(asks)) // written concurrently, each element by one goroutine
 	var err error
 	res.TokensComputed, err = e.runner.Run(ctx, rows, asks, func(i int, lp float32) float32 {
 		d, pos := &data[asks[i].Row], asks[i].At
@@ -73,21 +73,21 @@ func (e *Engine) forwardBackward(ctx context.Context, data []engine.Datum, loss 
 	return res, nil
 }
 
-// finite reports the first position whose loss has a slope that is no number to
-// start a gradient with.
+// finite returns an error for the first position whose loss has a derivative that
+// is not finite.
 func finite(data []engine.Datum, asks []model.Ask, terms []term) error {
 	for i, t := range terms {
 		d, pos := &data[asks[i].Row], asks[i].At
 		w := float64(d.Weight[pos])
 		if s := float32(w * t.slope); s-s != 0 {
-			return fmt.Errorf("datum %d: the loss at position %d has the slope %g: log-probability when sampled %g, reference %g, advantage %g, weight %g: %w",
+			return fmt.Errorf("datum %d, position %d: loss has derivative %g (log-probability when sampled %g, reference %g, advantage %g, weight %g): %w",
 				asks[i].Row, pos, w*t.slope, value(d.Logprobs, pos), value(d.Reference, pos), value(d.Advantage, pos), w, engine.ErrNotFinite)
 		}
 	}
 	return nil
 }
 
-// questions lists the rows to compute and the weighted positions in them.
+// questions lists the rows to compute and the positions whose weight is not 0.
 func questions(data []engine.Datum) (rows [][]int, asks []model.Ask, res engine.Result) {
 	res.Logprobs, rows = make([][]float32, len(data)), make([][]int, len(data))
 	weighted := 0
@@ -122,10 +122,10 @@ func value(x []float32, i int) float64 {
 	return float64(x[i])
 }
 
-// checkData reports the first datum that cannot be computed with.
+// checkData returns an error for the first invalid datum.
 func (e *Engine) checkData(data []engine.Datum) error {
 	if len(data) == 0 {
-		return fmt.Errorf("no data")
+		return fmt.Errorf("no data given")
 	}
 	for i := range data {
 		if err := e.checkDatum(&data[i]); err != nil {
@@ -151,7 +151,7 @@ func (e *Engine) checkDatum(d *engine.Datum) error {
 	}
 	for _, l := range lengths {
 		if !l.null && l.n != n {
-			return fmt.Errorf("%s has length %d, input %d", l.name, l.n, n)
+			return fmt.Errorf("%s has length %d, input has length %d", l.name, l.n, n)
 		}
 	}
 	for pos, w := range d.Weight {
@@ -159,18 +159,18 @@ func (e *Engine) checkDatum(d *engine.Datum) error {
 			continue
 		}
 		if w-w != 0 {
-			return fmt.Errorf("weight %d is %g: want a finite number", pos, w)
+			return fmt.Errorf("weight at position %d is %g: want a finite number", pos, w)
 		}
 		if t := target(d, pos); t < 0 || t >= e.cfg.Vocab {
-			return fmt.Errorf("target %d is token %d: the vocabulary has %d", pos, t, e.cfg.Vocab)
+			return fmt.Errorf("target at position %d is token %d: the vocabulary size is %d", pos, t, e.cfg.Vocab)
 		}
 	}
 	return nil
 }
 
-// OptimStep applies and clears the gathered gradient and returns its global norm
-// before clipping, which follows PyTorch: the gradient is scaled by
-// ClipNorm/(norm + 1e-6) where that is below 1. It waits for passes under way.
+// OptimStep applies and clears the accumulated gradient and returns its global
+// norm before clipping. Clipping follows PyTorch: the gradient is scaled by
+// ClipNorm/(norm + 1e-6) if that is below 1. OptimStep waits for running passes.
 func (e *Engine) OptimStep(ctx context.Context, adam engine.Adam) (norm float64, err error) {
 	if err := checkAdam(adam); err != nil {
 		return 0, fmt.Errorf("optimiser step: %w", err)
@@ -191,7 +191,7 @@ func (e *Engine) OptimStep(ctx context.Context, adam engine.Adam) (norm float64,
 	if !(norm*scale < maxNorm) {
 		err := tooLarge(norm, m.NotFinite())
 		m.ZeroGrad()
-		return norm, fmt.Errorf("optimiser step, gathered gradients are cleared and the weights stay: %w", err)
+		return norm, fmt.Errorf("optimiser step (accumulated gradients cleared, weights unchanged): %w", err)
 	}
 	e.step++
 	e.state.version.Add(1)
@@ -201,29 +201,29 @@ func (e *Engine) OptimStep(ctx context.Context, adam engine.Adam) (norm float64,
 	return norm, nil
 }
 
-// maxNorm is a norm of gradients whose squares the second moment still holds.
+// maxNorm is the largest gradient norm whose square fits in a float32 second moment.
 const maxNorm = 1e19
 
-// tooLarge says which gradient cannot be used; where is the parameter at fault, ""
-// where only the squares of its numbers would leave float32.
+// tooLarge returns the error for an unusable gradient. where names the parameter
+// that is not finite, or is "" if only the squared gradient would overflow float32.
 func tooLarge(norm float64, where string) error {
 	if where == "" {
-		return fmt.Errorf("%w once it is squared: its norm is %g: set a clip norm", engine.ErrNotFinite, norm)
+		return fmt.Errorf("%w when squared: its norm is %g: set a clip norm", engine.ErrNotFinite, norm)
 	}
-	return fmt.Errorf("%w: going backward, the first parameter with a NaN or an infinity is %s", engine.ErrNotFinite, where)
+	return fmt.Errorf("%w: in backward order, the first parameter with a NaN or infinity is %s", engine.ErrNotFinite, where)
 }
 
 func checkAdam(a engine.Adam) error {
 	for _, v := range []float64{a.LR, a.Eps, a.WeightDecay, a.ClipNorm} {
 		if v-v != 0 || v < 0 {
-			return fmt.Errorf("%+v: its numbers must be finite and not negative", a)
+			return fmt.Errorf("%+v: values must be finite and not negative", a)
 		}
 	}
 	if float32(a.Eps) == 0 {
-		return fmt.Errorf("eps is %g: want more, as a weight without a gradient is divided by it", a.Eps)
+		return fmt.Errorf("eps is %g: want a positive float32, since weights without a gradient are divided by it", a.Eps)
 	}
 	if !(a.Beta1 >= 0 && a.Beta1 < 1 && a.Beta2 >= 0 && a.Beta2 < 1) {
-		return fmt.Errorf("betas %g and %g: want at least 0 and below 1", a.Beta1, a.Beta2)
+		return fmt.Errorf("betas are %g and %g: want at least 0 and below 1", a.Beta1, a.Beta2)
 	}
 	return nil
 }

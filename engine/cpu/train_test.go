@@ -279,14 +279,14 @@ func TestBadData(t *testing.T) {
 	}{
 		{"no data", "no data", nil},
 		{"empty row", "datum 1: input is empty", with(func(d *engine.Datum) { d.Input = nil })},
-		{"input id", "datum 1: input: token 1 is 37: the vocabulary has 37", with(func(d *engine.Datum) { d.Input = []int{1, 37} })},
-		{"negative id", "token 0 is -1", with(func(d *engine.Datum) { d.Input = []int{-1, 3} })},
-		{"target id", "datum 1: target 1 is token 99: the vocabulary has 37", with(func(d *engine.Datum) { d.Target = []int{1, 99} })},
-		{"target length", "datum 1: target has length 1, input 2", with(func(d *engine.Datum) { d.Target = []int{1} })},
+		{"input id", "datum 1: input: token 1 has id 37: the vocabulary size is 37", with(func(d *engine.Datum) { d.Input = []int{1, 37} })},
+		{"negative id", "token 0 has id -1", with(func(d *engine.Datum) { d.Input = []int{-1, 3} })},
+		{"target id", "datum 1: target at position 1 is token 99: the vocabulary size is 37", with(func(d *engine.Datum) { d.Target = []int{1, 99} })},
+		{"target length", "datum 1: target has length 1, input has length 2", with(func(d *engine.Datum) { d.Target = []int{1} })},
 		{"weight length", "weight has length 3", with(func(d *engine.Datum) { d.Weight = []float32{1, 2, 3} })},
 		{"advantage length", "advantage has length 0", with(func(d *engine.Datum) { d.Advantage = []float32{} })},
-		{"weight nan", "weight 0 is NaN", with(func(d *engine.Datum) { d.Weight = []float32{nan, 1} })},
-		{"too long", "input has 161 tokens, the window 160", with(func(d *engine.Datum) { *d = engine.Datum{Input: make([]int, 161)} })},
+		{"weight nan", "weight at position 0 is NaN", with(func(d *engine.Datum) { d.Weight = []float32{nan, 1} })},
+		{"too long", "input has 161 tokens, the context window holds 160", with(func(d *engine.Datum) { *d = engine.Datum{Input: make([]int, 161)} })},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := e.ForwardBackward(context.Background(), tt.data, engine.Loss{Objective: engine.CrossEntropy})
@@ -308,15 +308,15 @@ func TestGradientNotFinite(t *testing.T) {
 	before := slices.Clone(e.state.m.Params()[3].W)
 	data := []engine.Datum{{Input: []int{5}}, {Input: []int{1, 1}, Target: []int{2, 2}, Weight: []float32{0, 1}, Advantage: []float32{1, float32(math.Inf(1))}}}
 	_, err := e.ForwardBackward(context.Background(), data, engine.Loss{Objective: engine.ImportanceSampling})
-	if !errors.Is(err, engine.ErrNotFinite) || !strings.Contains(err.Error(), "datum 1: the loss at position 1 has the slope -Inf") {
+	if !errors.Is(err, engine.ErrNotFinite) || !strings.Contains(err.Error(), "datum 1, position 1: loss has derivative -Inf") {
 		t.Errorf("forward backward: error %v, want ErrNotFinite at datum 1, position 1", err)
 	}
 	for _, tt := range []struct {
 		g, clip float64
 		want    string
 	}{
-		{math.NaN(), 1, "the first parameter with a NaN or an infinity is model.layers.1.self_attn.q_proj.weight"},
-		{math.Inf(-1), 0, "the first parameter with a NaN or an infinity is model.layers.1.self_attn.q_proj.weight"},
+		{math.NaN(), 1, "the first parameter with a NaN or infinity is model.layers.1.self_attn.q_proj.weight"},
+		{math.Inf(-1), 0, "the first parameter with a NaN or infinity is model.layers.1.self_attn.q_proj.weight"},
 		{1e20, 0, "its norm is 1"},
 		{1e20, 1, ""},
 	} {

@@ -13,17 +13,17 @@ import (
 	"envace/internal/retry"
 )
 
-// file is a file of a model as the hub holds it.
+// file is a file of a model on the hub.
 type file struct {
 	path string
 	sum  string // 64 digits: SHA-256 of the content; 40: git's SHA-1 of it as a blob
 	size int64
 }
 
-// info is what the hub tells of a revision.
+// info describes a revision on the hub.
 type info struct {
 	commit string
-	sizes  map[string]int64 // by path; -1 where it does not say
+	sizes  map[string]int64 // by path; -1 if unknown
 }
 
 // names are the paths of all files, sorted.
@@ -35,7 +35,7 @@ func (i info) names() []string {
 	return sorted(set)
 }
 
-// info asks what n's revision holds.
+// info requests the file list of n's revision.
 func (h *Hub) info(ctx context.Context, n Name) (info, error) {
 	var answer struct {
 		SHA      string `json:"sha"`
@@ -57,10 +57,10 @@ func (h *Hub) info(ctx context.Context, n Name) (info, error) {
 		const most = 16 << 20
 		data, err := io.ReadAll(io.LimitReader(resp.Body, most))
 		if err != nil {
-			return false, retry.Retryable(fmt.Errorf("model %s: the list of files was cut off: %w", n.ID(), err), 0)
+			return false, retry.Retryable(fmt.Errorf("model %s: read file list: %w", n.ID(), err), 0)
 		}
 		if err := json.Unmarshal(data, &answer); err != nil {
-			return false, fmt.Errorf("model %s: %s does not answer as a hub of models: %w", n.ID(), h.Endpoint, err)
+			return false, fmt.Errorf("model %s: %s does not respond like a Hugging Face hub: %w", n.ID(), h.Endpoint, err)
 		}
 		return false, nil
 	})
@@ -68,7 +68,7 @@ func (h *Hub) info(ctx context.Context, n Name) (info, error) {
 		return info{}, err
 	}
 	if !isCommit(answer.SHA) {
-		return info{}, fmt.Errorf("model %s: %s names %q as the commit of %s", n.ID(), h.Endpoint, answer.SHA, n.revision())
+		return info{}, fmt.Errorf("model %s: %s gave %q as the commit of %s: want 40 hexadecimal digits", n.ID(), h.Endpoint, answer.SHA, n.revision())
 	}
 	out := info{commit: answer.SHA, sizes: map[string]int64{}}
 	for _, s := range answer.Siblings {
@@ -79,7 +79,7 @@ func (h *Hub) info(ctx context.Context, n Name) (info, error) {
 	return out, nil
 }
 
-// head asks for the checksum and size of one file.
+// head requests the checksum and size of one file.
 func (h *Hub) head(ctx context.Context, n Name, in info, path string) (file, error) {
 	f := file{path: path, size: in.sizes[path]}
 	err := h.again(ctx, func() (bool, error) {
@@ -99,23 +99,23 @@ func (h *Hub) head(ctx context.Context, n Name, in info, path string) (file, err
 	return f, nil
 }
 
-// read takes checksum and size from the headers. Large files lie elsewhere: then
-// the X-Linked headers of the hub's own answer speak of them.
+// read takes checksum and size from the headers. For large files, which are stored
+// on another host, they are in the X-Linked headers of the hub's own response.
 func (f *file) read(resp *http.Response) error {
 	tag := or(resp.Header.Get("X-Linked-Etag"), resp.Header.Get("ETag"))
 	f.sum = strings.Trim(strings.TrimPrefix(tag, "W/"), `"`)
 	if !hexadecimal(f.sum) || len(f.sum) != 40 && len(f.sum) != 64 {
-		return fmt.Errorf("file %s: the ETag %q is no checksum, so it could not be checked", f.path, tag)
+		return fmt.Errorf("file %s: the ETag %q is not a checksum, so the file cannot be verified", f.path, tag)
 	}
 	if linked := resp.Header.Get("X-Linked-Size"); linked != "" {
 		if _, err := fmt.Sscan(linked, &f.size); err != nil {
-			return fmt.Errorf("file %s: X-Linked-Size %q is no size", f.path, linked)
+			return fmt.Errorf("file %s: invalid X-Linked-Size %q", f.path, linked)
 		}
 	} else if resp.StatusCode == http.StatusOK && resp.ContentLength >= 0 {
 		f.size = resp.ContentLength
 	}
 	if f.size < 0 {
-		return fmt.Errorf("file %s: the hub does not tell its size", f.path)
+		return fmt.Errorf("file %s: the hub does not report its size", f.path)
 	}
 	return nil
 }
@@ -124,13 +124,13 @@ func hexadecimal(text string) bool {
 	return strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// resolve is the address of a file.
+// resolve returns the URL of a file.
 func (h *Hub) resolve(n Name, commit, path string) string {
 	return h.Endpoint + "/" + n.ID() + "/resolve/" + commit + "/" + strings.ReplaceAll(url.PathEscape(path), "%2F", "/")
 }
 
-// ask sends a request for the bytes behind from. A HEAD is not led to another
-// host, so that the answer is the hub's own.
+// ask sends a request for the bytes from offset from on. A HEAD request does not
+// follow redirects to another host, so that the response is the hub's own.
 func (h *Hub) ask(ctx context.Context, method, at string, from int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, at, nil)
 	if err != nil {
@@ -148,7 +148,7 @@ func (h *Hub) ask(ctx context.Context, method, at string, from int64) (*http.Res
 	return resp, nil
 }
 
-// again tries what may fail in passing.
+// again retries on temporary errors.
 func (h *Hub) again(ctx context.Context, try func() (moved bool, err error)) error {
 	return retry.Policy{InitialInterval: h.Pause, OnRetry: h.note}.Do(ctx, try)
 }
@@ -166,7 +166,8 @@ func (h *Hub) patience() time.Duration {
 	return time.Minute
 }
 
-// client sends the token to the hub's own host alone, however often it is led on.
+// client returns a client that sends the token only to the hub's own host, whatever
+// the redirects.
 func (h *Hub) client(method string) *http.Client {
 	base := http.DefaultTransport
 	if h.HTTP != nil && h.HTTP.Transport != nil {

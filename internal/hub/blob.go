@@ -16,18 +16,18 @@ import (
 	"envace/internal/retry"
 )
 
-// partial is a blob on its way: what is there so far, and its checksum. Its bytes
-// lie in BLOB.incomplete, from which a later process goes on.
+// partial is a blob being downloaded, with the checksum of the bytes so far. The
+// bytes are in BLOB.incomplete, from which a later process can resume.
 type partial struct {
 	want   file
 	f      *os.File
 	sum    hash.Hash
-	n      int64 // bytes there
-	broken error // of the disk
+	n      int64 // bytes downloaded
+	broken error // disk error
 	at     func(n int64)
 }
 
-// openPartial takes up what an earlier try left.
+// openPartial resumes from what an earlier attempt left.
 func openPartial(path string, want file, at func(int64)) (*partial, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *partial) start() {
 	}
 }
 
-// restart throws away what is there.
+// restart discards the bytes downloaded so far.
 func (p *partial) restart() error {
 	p.start()
 	p.n = 0
@@ -80,7 +80,7 @@ func (p *partial) whole() bool { return p.n == p.want.size }
 
 func (p *partial) right() bool { return hex.EncodeToString(p.sum.Sum(nil)) == p.want.sum }
 
-// blob fetches f unless it is there. Pulls at the same time take turns.
+// blob downloads f unless it is in the cache, holding a lock.
 func (h *Hub) blob(ctx context.Context, n Name, commit string, f file, at func(int64)) error {
 	final := h.Cache.blob(n, f.sum)
 	if size(final) == f.size {
@@ -109,8 +109,8 @@ func (h *Hub) blob(ctx context.Context, n Name, commit string, f file, at func(i
 	return os.Rename(final+".incomplete", final)
 }
 
-// fill brings p to its end and checks it. What was taken up from an earlier try
-// may be wrong: then all is fetched once more.
+// fill completes p and verifies its checksum. If p was resumed and the checksum is
+// wrong, fill downloads the whole file once more.
 func (h *Hub) fill(ctx context.Context, n Name, commit string, p *partial) error {
 	for resumed := p.n > 0; ; resumed = false {
 		err := h.again(ctx, func() (bool, error) {
@@ -126,14 +126,14 @@ func (h *Hub) fill(ctx context.Context, n Name, commit string, p *partial) error
 			return err
 		}
 		if !resumed {
-			return fmt.Errorf("file %s of model %s: %w: %s, want %s: something on the way changes files, or the hub's copy is damaged",
+			return fmt.Errorf("file %s of model %s: %w: got %s, want %s: the file is modified in transit, or the hub's copy is corrupt",
 				p.want.path, n.ID(), ErrChecksum, got, p.want.sum)
 		}
-		h.note(p.want.path + ": what an earlier try left is wrong; starting anew")
+		h.note(p.want.path + ": checksum mismatch in the partial download; starting over")
 	}
 }
 
-// more is one request for what is missing.
+// more sends one request for the missing bytes.
 func (h *Hub) more(ctx context.Context, n Name, commit string, p *partial) error {
 	if p.whole() {
 		return nil
@@ -151,18 +151,18 @@ func (h *Hub) more(ctx context.Context, n Name, commit string, p *partial) error
 	case p.broken != nil:
 		return fmt.Errorf("file %s: %w", p.want.path, p.broken)
 	case p.n > p.want.size:
-		return errors.Join(fmt.Errorf("file %s: %s sends more than the %d bytes announced", p.want.path, resp.Request.URL.Host, p.want.size), p.restart())
+		return errors.Join(fmt.Errorf("file %s: %s sent more than the announced %d bytes", p.want.path, resp.Request.URL.Host, p.want.size), p.restart())
 	case !p.whole():
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
-		return retry.Retryable(fmt.Errorf("file %s: cut off after %d of %d bytes: %w", p.want.path, p.n, p.want.size, err), 0)
+		return retry.Retryable(fmt.Errorf("file %s: connection lost after %d of %d bytes: %w", p.want.path, p.n, p.want.size, err), 0)
 	}
 	return nil
 }
 
-// begin makes p fit what the server is about to send: the rest, or, if it knows
-// no ranges, all.
+// begin prepares p for the response: the missing range, or, if the server does not
+// support ranges, the whole file.
 func (h *Hub) begin(n Name, p *partial, resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
@@ -173,20 +173,20 @@ func (h *Hub) begin(n Name, p *partial, resp *http.Response) error {
 		}
 	case http.StatusPartialContent:
 		if want := fmt.Sprintf("bytes %d-", p.n); !strings.HasPrefix(resp.Header.Get("Content-Range"), want) {
-			return errors.Join(fmt.Errorf("file %s: asked for %s, got %q", p.want.path, want, resp.Header.Get("Content-Range")), p.restart())
+			return errors.Join(fmt.Errorf("file %s: requested %s, got Content-Range %q", p.want.path, want, resp.Header.Get("Content-Range")), p.restart())
 		}
 	case http.StatusRequestedRangeNotSatisfiable:
-		return errors.Join(retry.Retryable(fmt.Errorf("file %s: the server has no bytes behind %d", p.want.path, p.n), 0), p.restart())
+		return errors.Join(retry.Retryable(fmt.Errorf("file %s: the server has no bytes after offset %d", p.want.path, p.n), 0), p.restart())
 	default:
 		return h.refusal(n, resp)
 	}
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return fmt.Errorf("file %s: %s sends it encoded as %s, unasked", p.want.path, resp.Request.URL.Host, enc)
+		return fmt.Errorf("file %s: %s sent an unrequested Content-Encoding %s", p.want.path, resp.Request.URL.Host, enc)
 	}
 	return nil
 }
 
-// size is -1 where there is no file.
+// size returns the size of a file, -1 if it does not exist.
 func size(path string) int64 {
 	st, err := os.Stat(path)
 	if err != nil {

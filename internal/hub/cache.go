@@ -12,10 +12,10 @@ import (
 	"envace/internal/weights"
 )
 
-// Cache is the folder of models that Hugging Face's own tools share, in their
-// layout: models--OWNER--NAME/ holds blobs/ (files named by their checksum),
-// snapshots/COMMIT/ (the model's files, links to blobs) and refs/ (which commit a
-// branch or tag means).
+// Cache is the model cache shared with Hugging Face's own tools, in their layout:
+// models--OWNER--NAME/ holds blobs/ (files named by checksum), snapshots/COMMIT/
+// (the model's files, as links to blobs) and refs/ (the commit of each branch or
+// tag).
 type Cache struct{ Dir string }
 
 func (c Cache) repo(n Name) string {
@@ -28,7 +28,7 @@ func (c Cache) snapshot(n Name, commit string) string {
 	return filepath.Join(c.repo(n), "snapshots", commit)
 }
 
-// lockFile is where Hugging Face's tools lock a blob while they write it.
+// lockFile is the file that Hugging Face's tools lock while they write a blob.
 func (c Cache) lockFile(n Name, sum string) string {
 	return filepath.Join(c.Dir, ".locks", filepath.Base(c.repo(n)), sum+".lock")
 }
@@ -37,8 +37,9 @@ func (c Cache) ref(n Name) string {
 	return filepath.Join(c.repo(n), "refs", filepath.FromSlash(n.revision()))
 }
 
-// Find returns where a pulled model lies: its snapshot folder, or the file that n
-// names. It is ErrNotPulled if that is missing or not whole. It asks no server.
+// Find returns the path of a pulled model: its snapshot folder, or the file named
+// in n. The error is ErrNotPulled if it is missing or incomplete. Find does not use
+// the network.
 func (c Cache) Find(n Name) (string, error) {
 	commit := n.Revision
 	if !isCommit(commit) {
@@ -47,7 +48,7 @@ func (c Cache) Find(n Name) (string, error) {
 			return "", fmt.Errorf("model %s: %w", n, ErrNotPulled)
 		}
 		if commit = strings.TrimSpace(string(data)); !isCommit(commit) {
-			return "", fmt.Errorf("model %s: %s holds no commit: %w", n, c.ref(n), ErrNotPulled)
+			return "", fmt.Errorf("model %s: %s does not hold a commit: %w", n, c.ref(n), ErrNotPulled)
 		}
 	}
 	path := c.snapshot(n, commit)
@@ -60,13 +61,13 @@ func (c Cache) Find(n Name) (string, error) {
 		missing = lacks(path)
 	}
 	if missing != "" {
-		return "", fmt.Errorf("model %s: %s is not there: %w", n, missing, ErrNotPulled)
+		return "", fmt.Errorf("model %s: file %s: %w", n, missing, ErrNotPulled)
 	}
 	return path, nil
 }
 
-// lacks names what a folder misses of a model, an adapter or a GGUF file; "" is
-// nothing. Other tools leave snapshots of which only some files were asked for.
+// lacks returns the first file missing from the folder of a model, adapter or GGUF
+// file, or "". Other tools may leave snapshots with only some of the files.
 func lacks(dir string) string {
 	if found, err := filepath.Glob(filepath.Join(dir, "*.gguf")); err == nil && len(found) > 0 && !exists(filepath.Join(dir, indexName)) {
 		return ""
@@ -90,7 +91,7 @@ func lacks(dir string) string {
 	return ""
 }
 
-// shards lists the files that an index of safetensors names, each once.
+// shards lists the files named in a safetensors index, each once.
 func shards(path string) ([]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -105,15 +106,15 @@ func shards(path string) ([]string, error) {
 	seen := map[string]bool{}
 	for _, file := range index.WeightMap {
 		if !safe(file) {
-			return nil, fmt.Errorf("%s names %q, outside the folder", indexName, file)
+			return nil, fmt.Errorf("%s: file %q is outside the folder", indexName, file)
 		}
 		seen[file] = true
 	}
 	return sorted(seen), nil
 }
 
-// link makes the snapshot's files point to their blobs, and then the revision to
-// the snapshot: until then nobody finds it.
+// link creates the snapshot's links to the blobs and, last, points the revision at
+// the snapshot, which makes the model visible to Find.
 func (c Cache) link(n Name, commit string, files []file) error {
 	for _, f := range files {
 		path := filepath.Join(c.snapshot(n, commit), filepath.FromSlash(f.path))
@@ -136,8 +137,9 @@ func (c Cache) link(n Name, commit string, files []file) error {
 	})
 }
 
-// linkFile puts a relative link to blob at path, in place of whatever is there.
-// Where links are not allowed, as often on Windows, the file gets a second name.
+// linkFile creates a relative symbolic link to blob at path, replacing any
+// existing file. Where symbolic links are not allowed, as often on Windows, it
+// creates a hard link.
 func (c Cache) linkFile(path, blob string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
@@ -149,7 +151,7 @@ func (c Cache) linkFile(path, blob string) error {
 	if old, err := os.Readlink(path); err == nil && old == target {
 		return nil
 	}
-	// Made aside in a folder of its own, so that two pulls at once do not meet.
+	// Created in a temporary folder first, so that concurrent pulls do not collide.
 	aside, err := os.MkdirTemp(filepath.Dir(path), ".link-")
 	if err != nil {
 		return err
@@ -169,7 +171,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// writable makes the cache's folders for n, or says why it cannot.
+// writable creates the cache's folders for n and checks that they are writable.
 func (c Cache) writable(n Name) error {
 	for _, dir := range []string{filepath.Dir(c.blob(n, "x")), filepath.Dir(c.lockFile(n, "x"))} {
 		err := os.MkdirAll(dir, 0o777)

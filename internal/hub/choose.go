@@ -9,7 +9,7 @@ import (
 	"envace/internal/weights"
 )
 
-// Names of files that decide what a model is made of.
+// Names of files that determine the format of a model.
 const (
 	weightsName    = "model.safetensors"
 	indexName      = "model.safetensors.index.json"
@@ -17,13 +17,13 @@ const (
 	adapterWeights = "adapter_model.safetensors"
 )
 
-// choose picks, of the names of all files, those that the engine needs: text are
-// small and come first; weights are nil where the index among text lists them.
+// choose selects the files that the engine needs. The text files are small and are
+// downloaded first; weightFiles is nil if the index among them lists the weights.
 func choose(n Name, all []string) (text, weightFiles []string, err error) {
 	has := func(name string) bool { return slices.Contains(all, name) }
 	if n.File != "" {
 		if !has(n.File) {
-			return nil, nil, fmt.Errorf("model %s: no file %q: %w%s", n.ID(), n.File, ErrMissing, among(all))
+			return nil, nil, fmt.Errorf("model %s: file %q: %w%s", n.ID(), n.File, ErrMissing, among(all))
 		}
 		return nil, []string{n.File}, nil
 	}
@@ -43,7 +43,7 @@ func choose(n Name, all []string) (text, weightFiles []string, err error) {
 	return chooseGGUF(n, all)
 }
 
-// chooseGGUF takes the only GGUF file of a model without safetensors.
+// chooseGGUF selects the only GGUF file of a model without safetensors.
 func chooseGGUF(n Name, all []string) (text, weightFiles []string, err error) {
 	ggufs := ending(all, ".gguf")
 	if len(ggufs) == 1 {
@@ -52,10 +52,10 @@ func chooseGGUF(n Name, all []string) (text, weightFiles []string, err error) {
 	if len(ggufs) > 1 {
 		return nil, nil, fmt.Errorf("model %s: %w%s", n.ID(), ErrManyFiles, among(all))
 	}
-	return nil, nil, fmt.Errorf("model %s holds neither config.json with safetensors nor a GGUF file: take a conversion of it", n.ID())
+	return nil, nil, fmt.Errorf("model %s has neither config.json with safetensors nor a GGUF file: use a converted version of it", n.ID())
 }
 
-// among lists the GGUF files, if there are any, to choose from.
+// among lists the available GGUF files, if any, for an error message.
 func among(all []string) string {
 	ggufs := ending(all, ".gguf")
 	if len(ggufs) == 0 {

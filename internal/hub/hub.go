@@ -1,9 +1,9 @@
-// Package hub fetches models by name from a server with Hugging Face's HTTP
-// interface, and finds the fetched ones. They lie in the cache that Hugging
-// Face's own tools use, in its layout, so that each finds what the other fetched.
+// Package hub downloads models by name from a server with Hugging Face's HTTP
+// interface, and finds downloaded ones. It uses the same cache, in the same layout,
+// as Hugging Face's own tools, so that downloads are shared.
 //
-// Left out of what those tools do: sets of data, uploads, deduplicated transfer
-// (Xet; the hub serves the same files over plain HTTP).
+// Not supported: data sets, uploads, and deduplicated transfer (Xet; the hub
+// serves the same files over plain HTTP).
 package hub
 
 import (
@@ -17,33 +17,33 @@ import (
 	"time"
 )
 
-// Hub is a server of models and the cache of what was fetched from it.
+// Hub is a model server and the cache of downloads from it.
 type Hub struct {
-	Endpoint string // base URL, without a slash at the end
-	Token    string // "" asks as nobody
+	Endpoint string // base URL, without a trailing slash
+	Token    string // "" is anonymous
 	Cache    Cache
 
-	HTTP     *http.Client                            // its transport is used; nil is the usual one
-	Free     func(dir string) (bytes int64, ok bool) // what may be written where dir lies; nil does not ask
-	Watch    Watcher                                 // nil tells nobody
-	Patience time.Duration                           // a server silent for so long is given up; 0 is a minute
-	Pause    time.Duration                           // before the second try, doubled before each further; 0 is a second
+	HTTP     *http.Client                            // only its Transport is used; nil is the default
+	Free     func(dir string) (bytes int64, ok bool) // free disk space at dir; nil skips the check
+	Watch    Watcher                                 // nil reports to nobody
+	Patience time.Duration                           // idle timeout of a response; 0 is a minute
+	Pause    time.Duration                           // before the first retry, doubled for each further one; 0 is a second
 }
 
-// Watcher is told how a pull fares.
+// Watcher receives the progress of a pull.
 type Watcher interface {
-	// Stage begins a part of the pull, of which from bytes of total are there.
+	// Stage begins a part of the pull, of which from bytes of total are already there.
 	Stage(name string, from, total int64)
-	// At tells that so many bytes of the stage are there, and the file under way.
-	// It is called for each piece read, often.
+	// At reports the bytes of the stage done and the current file. It is called for
+	// every read, so often.
 	At(done int64, file string)
-	// Note is a line for people: a wait, another try.
+	// Note is a message for the user, such as a wait or a retry.
 	Note(text string)
 }
 
-// FromEnv is the hub that the environment names: HF_ENDPOINT, HF_HUB_CACHE,
-// HF_HOME, XDG_CACHE_HOME, and the token in HF_TOKEN or else in the file
-// HF_TOKEN_PATH or HF_HOME/token, where Hugging Face's login leaves it.
+// FromEnv returns the hub configured by the environment: HF_ENDPOINT, HF_HUB_CACHE,
+// HF_HOME, XDG_CACHE_HOME, and the token in HF_TOKEN, or else in the file
+// HF_TOKEN_PATH or HF_HOME/token, where Hugging Face's login stores it.
 func FromEnv(getenv func(string) string) (*Hub, error) {
 	endpoint := strings.TrimRight(or(getenv("HF_ENDPOINT"), "https://huggingface.co"), "/")
 	u, err := url.Parse(endpoint)
@@ -61,7 +61,7 @@ func FromEnv(getenv func(string) string) (*Hub, error) {
 	return &Hub{Endpoint: endpoint, Token: token, Cache: cache}, nil
 }
 
-// CacheFromEnv is the cache that FromEnv takes.
+// CacheFromEnv returns the cache that FromEnv uses.
 func CacheFromEnv(getenv func(string) string) (Cache, error) {
 	if dir := or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE")); dir != "" {
 		return Cache{expand(dir, getenv)}, nil
@@ -79,7 +79,7 @@ func home(getenv func(string) string) (string, error) {
 	}
 	user := or(getenv("HOME"), getenv("USERPROFILE"))
 	if user == "" {
-		return "", errors.New("model cache: neither HF_HOME nor HOME is set: set HF_HOME to a folder for models")
+		return "", errors.New("model cache: neither HF_HOME nor HOME is set: set HF_HOME to the folder for models")
 	}
 	return filepath.Join(user, ".cache", "huggingface"), nil
 }

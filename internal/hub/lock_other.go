@@ -4,5 +4,5 @@ package hub
 
 import "os"
 
-// tryLock does not know how.
+// tryLock does nothing: locking is not implemented on this system.
 func tryLock(*os.File) error { return nil }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock locks f until it is closed. It is errLocked if another has it; a disk
-// that knows no locks goes without.
+// tryLock locks f until it is closed. It returns errLocked if another process holds
+// the lock. On a file system without locks it does nothing.
 func tryLock(f *os.File) error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		return errLocked

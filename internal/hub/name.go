@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Name is what a model is called on the hub: OWNER/NAME[/FILE][@REVISION].
+// Name is a model's name on the hub: OWNER/NAME[/FILE][@REVISION].
 type Name struct {
 	Owner, Repo string
 	File        string // a single file of the model, such as a GGUF; "" is the model's folder
 	Revision    string // branch, tag or commit; "" is main
 }
 
-// part is how the hub writes owners and models; runs of dots and hyphens are
-// refused apart, because two hyphens separate the parts in the cache.
+// part matches the hub's names of owners and models. Runs of dots and hyphens are
+// rejected separately, because two hyphens separate the parts in the cache.
 var part = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?$`)
 
-// ParseName reads a name. It refuses what the hub could not hold, such as most
-// paths; a relative path of two parts does read as a name.
+// ParseName parses a name. It rejects anything that cannot be a name on the hub,
+// such as most paths; a relative path of two parts does parse as a name.
 func ParseName(text string) (Name, error) {
 	rest, revision, at := strings.Cut(text, "@")
 	var n Name
@@ -30,21 +30,21 @@ func ParseName(text string) (Name, error) {
 	n = Name{Owner: parts[0], Repo: parts[1], Revision: revision}
 	for _, p := range parts[:2] {
 		if !part.MatchString(p) || strings.Contains(p, "--") || strings.Contains(p, "..") {
-			return Name{}, fmt.Errorf("model name %q: %q is neither an owner nor a model on the hub", text, p)
+			return Name{}, fmt.Errorf("model name %q: %q is not a valid owner or model name", text, p)
 		}
 	}
 	if len(parts) == 3 {
 		if n.File = parts[2]; !safe(n.File) {
-			return Name{}, fmt.Errorf("model name %q: %q is no path of a file inside a model", text, n.File)
+			return Name{}, fmt.Errorf("model name %q: %q is not a valid file path", text, n.File)
 		}
 	}
 	if at && !safe(revision) {
-		return Name{}, fmt.Errorf("model name %q: %q is no revision", text, revision)
+		return Name{}, fmt.Errorf("model name %q: %q is not a valid revision", text, revision)
 	}
 	return n, nil
 }
 
-// safe tells paths that stay inside their folder on every system.
+// safe reports whether path stays inside its folder on every operating system.
 func safe(path string) bool {
 	return fs.ValidPath(path) && path != "." && !strings.ContainsAny(path, "\\:\x00")
 }
@@ -52,7 +52,7 @@ func safe(path string) bool {
 // ID is OWNER/NAME.
 func (n Name) ID() string { return n.Owner + "/" + n.Repo }
 
-// String writes the name so that ParseName reads it.
+// String formats the name for ParseName.
 func (n Name) String() string {
 	text := n.ID()
 	if n.File != "" {
@@ -64,7 +64,7 @@ func (n Name) String() string {
 	return text
 }
 
-// revision is what is asked for.
+// revision returns the requested revision.
 func (n Name) revision() string {
 	if n.Revision == "" {
 		return "main"
@@ -74,5 +74,5 @@ func (n Name) revision() string {
 
 var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// isCommit tells a whole commit, which never means another content.
+// isCommit reports whether revision is a full commit hash.
 func isCommit(revision string) bool { return commitForm.MatchString(revision) }

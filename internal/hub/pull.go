@@ -11,19 +11,19 @@ import (
 	"envace/internal/retry"
 )
 
-// Pulled is a model that is whole in the cache.
+// Pulled describes a model that is complete in the cache.
 type Pulled struct {
-	Path   string // its folder, or the file that was named
+	Path   string // its folder, or the requested file
 	Commit string // 40 hexadecimal digits
 	Files  int
-	Bytes  int64 // of all its files
-	Got    int64 // that were fetched by this call
+	Bytes  int64 // total size of its files
+	Got    int64 // bytes downloaded by this call
 }
 
-// Pull fetches the files of n that the engine needs: configuration, tokenizer,
-// templates and safetensors, or an adapter, or one GGUF file. What is there
-// already is not fetched again. The model is found only once it is whole; an
-// interrupted pull goes on where it ended. Many pulls may run at once.
+// Pull downloads the files of n that the engine needs: configuration, tokenizer,
+// templates and safetensors, or an adapter, or one GGUF file. Files already in the
+// cache are not downloaded again. Find sees the model only when it is complete; an
+// interrupted pull resumes where it stopped. Pulls may run concurrently.
 func (h *Hub) Pull(ctx context.Context, n Name) (Pulled, error) {
 	in, err := h.info(ctx, n)
 	if err != nil {
@@ -59,7 +59,7 @@ func (h *Hub) Pull(ctx context.Context, n Name) (Pulled, error) {
 	return out, nil
 }
 
-// listed are the shards that the index among files names.
+// listed returns the shards listed in the index file among files.
 func (h *Hub) listed(n Name, files []file) ([]string, error) {
 	for _, f := range files {
 		if f.path == indexName {
@@ -70,16 +70,16 @@ func (h *Hub) listed(n Name, files []file) ([]string, error) {
 			return list, nil
 		}
 	}
-	return nil, fmt.Errorf("model %s: no index of its weights", n)
+	return nil, fmt.Errorf("model %s: no index of the weights", n)
 }
 
-// stage fetches some files, one after the other.
+// stage downloads the given files one after the other.
 func (h *Hub) stage(ctx context.Context, n Name, in info, name string, paths []string, out *Pulled) ([]file, error) {
 	var files []file
 	var total, there int64
 	for _, path := range paths {
 		if _, ok := in.sizes[path]; !ok {
-			return nil, fmt.Errorf("model %s: its index names %q, which is not there: %w", n, path, ErrMissing)
+			return nil, fmt.Errorf("model %s: file %q listed in the index: %w", n, path, ErrMissing)
 		}
 		f, err := h.head(ctx, n, in, path)
 		if err != nil {
@@ -110,7 +110,7 @@ func (h *Hub) stage(ctx context.Context, n Name, in info, name string, paths []s
 	return files, nil
 }
 
-// present counts the bytes of f that need not be fetched.
+// present returns the number of bytes of f already downloaded.
 func (h *Hub) present(n Name, f file) int64 {
 	path := h.Cache.blob(n, f.sum)
 	if size(path) == f.size {
@@ -119,19 +119,19 @@ func (h *Hub) present(n Name, f file) int64 {
 	return min(max(0, size(path+".incomplete")), f.size)
 }
 
-// room is ErrSpace if the disk cannot take need more bytes.
+// room returns ErrSpace if the disk has no room for need more bytes.
 func (h *Hub) room(n Name, need int64) error {
-	const spare = 16 << 20 // for folders, links and others' growth
+	const spare = 16 << 20 // for folders, links and other processes
 	if h.Free == nil || need == 0 {
 		return nil
 	}
 	if free, ok := h.Free(h.Cache.repo(n)); ok && free < need+spare {
-		return fmt.Errorf("model %s: %w: %.1f GB in %s, and %.1f GB are to come", n, ErrSpace, float64(free)/1e9, h.Cache.Dir, float64(need)/1e9)
+		return fmt.Errorf("model %s: %w: %.1f GB free in %s, %.1f GB needed", n, ErrSpace, float64(free)/1e9, h.Cache.Dir, float64(need)/1e9)
 	}
 	return nil
 }
 
-// lock makes the blob of f this pull's own, in the way of Hugging Face's tools.
+// lock locks the blob of f in the same way as Hugging Face's tools.
 func (h *Hub) lock(ctx context.Context, n Name, f file) (unlock func(), err error) {
 	lock, err := os.OpenFile(h.Cache.lockFile(n, f.sum), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -146,7 +146,7 @@ func (h *Hub) lock(ctx context.Context, n Name, f file) (unlock func(), err erro
 			return nil, errors.Join(err, lock.Close())
 		}
 		if !told {
-			h.note(f.path + ": another pull is fetching it; waiting")
+			h.note(f.path + ": waiting for another pull of the same file")
 		}
 		if err := retry.Sleep(ctx, 200*time.Millisecond); err != nil {
 			return nil, errors.Join(err, lock.Close())

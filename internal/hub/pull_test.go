@@ -177,16 +177,16 @@ func TestPullRefuses(t *testing.T) {
 		want    error
 		says    string
 	}{
-		{"no such model", "acme/none", nil, ErrMissing, "model acme/none: not found at http"},
-		{"no such revision", "acme/tiny@v9", nil, ErrMissing, `no revision "v9"`},
+		{"no such model", "acme/none", nil, ErrMissing, "model acme/none at http"},
+		{"no such revision", "acme/tiny@v9", nil, ErrMissing, `revision "v9"`},
 		{"no such file", "acme/gguf/q5.gguf", nil, ErrMissing, "q4.gguf, q8.gguf"},
 		{"several files", "acme/gguf", nil, ErrManyFiles, "q4.gguf, q8.gguf"},
 		{"no safetensors", "acme/pickle", nil, nil, "neither config.json with safetensors nor a GGUF file"},
-		{"no token", "acme/tiny", func(s *standin.Hub, h *Hub) { s.Private = private("right") }, ErrDenied, "or it is private"},
-		{"wrong token", "acme/tiny", func(s *standin.Hub, h *Hub) { s.Private, h.Token = private("right"), "hf_wrong" }, ErrDenied, "token was refused"},
+		{"no token", "acme/tiny", func(s *standin.Hub, h *Hub) { s.Private = private("right") }, ErrDenied, "or private"},
+		{"wrong token", "acme/tiny", func(s *standin.Hub, h *Hub) { s.Private, h.Token = private("right"), "hf_wrong" }, ErrDenied, "token rejected"},
 		{"gated", "acme/tiny", func(s *standin.Hub, h *Hub) { s.Gated = true }, ErrGated, "/acme/tiny"},
 		{"paths that leave the folder", "acme/evil", nil, nil, "outside the folder"},
-		{"too little disk", "acme/tiny", func(s *standin.Hub, h *Hub) { h.Free = func(string) (int64, bool) { return 1000, true } }, ErrSpace, "are to come"},
+		{"too little disk", "acme/tiny", func(s *standin.Hub, h *Hub) { h.Free = func(string) (int64, bool) { return 1000, true } }, ErrSpace, "GB needed"},
 		{"always busy", "acme/tiny", always(&standin.Fault{Status: 503}), nil, "(after 6 attempts)"},
 		{"busy for an hour", "acme/tiny", always(&standin.Fault{Status: 429, RetryAfter: "3600"}), nil, "asks to retry after 1h0m0s"},
 		{"not a hub", "acme/tiny", func(s *standin.Hub, h *Hub) { h.Endpoint += "/elsewhere" }, ErrMissing, ""},
@@ -196,7 +196,7 @@ func TestPullRefuses(t *testing.T) {
 			s.Served = func(path string, b []byte) []byte {
 				return append(bytes.Clone(b), make([]byte, len(b)*boolean(path == "model.safetensors"))...)
 			}
-		}, nil, "more than the 100000 bytes"},
+		}, nil, "more than the announced 100000 bytes"},
 		{"silent", "acme/tiny", func(s *standin.Hub, h *Hub) {
 			h.Patience = 20 * time.Millisecond
 			s.Fault = func(r *http.Request) *standin.Fault { return &standin.Fault{Silent: true} }

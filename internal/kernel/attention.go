@@ -1,27 +1,28 @@
 package kernel
 
-// Attention works on blocks of query rows and spans of keys: a block is a few
-// consecutive rows of a batch, a span is a run of consecutive positions, in the
-// batch itself or in a cache, which some of the block's rows see. The spans of a
-// row, in order, cover its positions from 0 to its own. So the scores of a block,
-// going back those of a few of its keys, are the only matrix that is held, and rows
-// with a common prefix share its keys.
+// Attention works on blocks of query rows and spans of keys. A block is a few
+// consecutive rows of a batch. A span is a run of consecutive positions, in the batch
+// itself or in a cache, that some of the block's rows attend to. The spans of a row,
+// in order, cover the positions from 0 to its own. The only matrix held in memory is
+// the scores of one block (in the backward pass, for a few of its keys), and rows with
+// a common prefix share its keys.
 //
-// The bits of a row depend on its own query, keys and values alone: a score is
-// one chain over the channels, the softmax runs over the row from position 0,
-// and the output is one chain over the positions, however these lie in spans.
+// The result of a row depends, to the bit, only on its own query, keys and values: a
+// score is one chain over the channels, the softmax runs over the row from position
+// 0, and the output is one chain over the positions, however they are split into
+// spans.
 
-// Heads is the shape of attention: Heads queries and KV keys and values of Dim
-// channels. Group = Heads/KV queries share a key.
+// Heads is the shape of attention: Heads query heads and KV key and value heads of
+// Dim channels. Group = Heads/KV query heads share a key head.
 type Heads struct{ Heads, KV, Dim int }
 
-// Group is the number of query heads that share a key and a value.
+// Group returns the number of query heads that share a key and value head.
 func (h Heads) Group() int { return h.Heads / h.KV }
 
-// Span is a run of positions that the rows Lo ≤ r < Hi of a block see, as far as
-// their own positions allow. Key channel d of position t of head 0 lies at
-// Data[K + d·KRow + t], value channel d at Data[V + t·VRow + d]; head h adds
-// h·Dim·KRow and h·Dim, and layer l adds l times the stride of its Source.
+// Span is a run of positions that the rows Lo ≤ r < Hi of a block attend to, up to
+// their own positions. Key channel d of position t of head 0 is
+// Data[K + d·KRow + t], value channel d is Data[V + t·VRow + d]; head h adds
+// h·Dim·KRow and h·Dim, and layer l adds l times the layer stride.
 type Span struct {
 	Data       []float32
 	K, V       int
@@ -34,22 +35,22 @@ type Span struct {
 // Block is a run of N query rows of a batch, the first of which is Row.
 type Block struct {
 	Row, N int
-	Pos    []int  // position of each row: it sees Pos+1 keys
-	End    []int  // columns of each row that its spans fill, ≥ Pos+1
+	Pos    []int  // position of each row, which attends to Pos+1 keys
+	End    []int  // columns of each row filled by its spans, ≥ Pos+1
 	Width  int    // the greatest End
 	Spans  []Span // for each row in the order of positions
 }
 
-// Scratch is how many numbers Attend needs.
+// Scratch returns the number of floats of scratch that Attend needs.
 func (b *Block) Scratch(h Heads) int { return h.Group() * b.N * (b.Width + 2*h.Dim) }
 
-// ScratchBack is how many numbers AttendBack needs.
+// ScratchBack returns the number of floats of scratch that AttendBack needs.
 func (b *Block) ScratchBack(h Heads) int {
 	return h.Group() * b.N * (2*min(b.Width, backKeys) + 4*h.Dim + 1)
 }
 
-// backKeys is how many keys AttendBack takes at once: what it computes of them
-// stays in the second cache.
+// backKeys is the number of keys that AttendBack processes at a time, so that the
+// intermediate results stay in the L2 cache.
 const backKeys = 512
 
 // Rows is a matrix of heads: head j of row i begins at Data[i·Row + j·Dim].
@@ -58,9 +59,8 @@ type Rows struct {
 	Row  int
 }
 
-// group is the part of a matrix of heads that shares key head kv: head j of the
-// block's row r becomes row r·Group + j of a dense matrix, so that all that is
-// multiplied with one span is one matrix.
+// group gathers the heads that share key head kv: head j of the block's row r becomes
+// row r·Group + j of a dense matrix, so that each span takes a single matrix product.
 type group struct {
 	Heads
 	b  *Block
@@ -96,16 +96,16 @@ func (g group) scores(s, q []float32, layer int) {
 	}
 }
 
-// Attend writes the attention of the block's rows, for the query heads of key
-// head kv, into o. Queries are scaled beforehand. Where lse is not nil, the log of
-// the softmax sums goes there; it has the batch's rows of Heads numbers. layer is
-// the offset of the layer in the data of the spans.
+// Attend writes the attention output of the block's rows, for the query heads of key
+// head kv, into o. Queries must already be scaled. If lse is not nil, it receives the
+// log of the softmax sums, in rows of Heads numbers for the batch. layer is the offset
+// of the layer in the data of the spans.
 func (b *Block) Attend(o Rows, lse []float32, q Rows, h Heads, kv, layer int, scratch []float32) {
 	g, n, d, w := group{h, b, kv}, b.N*h.Group(), h.Dim, b.Width
 	s, qd, od := scratch[:n*w], scratch[n*w:n*(w+d)], scratch[n*(w+d):n*(w+2*d)]
 	g.gather(qd, q)
 	g.scores(s, qd, layer)
-	sums := qd // the queries are not needed any more
+	sums := qd // the queries are no longer needed
 	for i := range n {
 		r := i / h.Group()
 		row := s[i*w : i*w+b.End[r]]
@@ -127,10 +127,10 @@ func (b *Block) Attend(o Rows, lse []float32, q Rows, h Heads, kv, layer int, sc
 	g.scatter(o, od)
 }
 
-// AttendBack is the backward pass of Attend: given do, the gradient of o, it
-// writes the gradient of the queries into dq and adds those of keys and values to
-// dk and dv, which have the rows of the batch; the spans must lie in the batch.
-// Blocks that share spans must not run at once. The threads of p share the products.
+// AttendBack is the backward pass of Attend: given do, the gradient of o, it writes
+// the gradient of the queries into dq and adds those of keys and values to dk and dv,
+// which have the rows of the batch. The spans must be in the batch. Blocks that share
+// spans must not run concurrently. Products are divided among the threads of p.
 func (b *Block) AttendBack(p *Pool, dq, dk, dv, do, o Rows, lse []float32, q Rows, h Heads, kv, layer int, scratch []float32) {
 	g, n, d := group{h, b, kv}, b.N*h.Group(), h.Dim
 	var dense [4][]float32
@@ -156,17 +156,17 @@ func (b *Block) AttendBack(p *Pool, dq, dk, dv, do, o Rows, lse []float32, q Row
 	g.scatter(dq, dqd)
 }
 
-// back is a block on its way back. The matrices have its dense rows.
+// back is the state of a block in the backward pass. The matrices have its dense rows.
 type back struct {
 	group
 	pool      *Pool
 	q, do, dq []float32 // (rows, Dim)
 	dots, lse []float32 // Σ do·o of each; log of the softmax sums, Group of Heads to a row
-	p, ds     []float32 // (rows, keys under way): probabilities, gradients of scores
+	p, ds     []float32 // (rows, current keys): probabilities, gradients of scores
 	layer     int
 }
 
-// keys takes n keys of a span, from the at-th on.
+// keys processes n keys of a span, starting at the at-th.
 func (s *back) keys(sp *Span, at, n int, dk, dv Rows) {
 	r, m := s.rows(sp)
 	d, start := s.Dim, sp.Start+at

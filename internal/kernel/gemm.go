@@ -16,19 +16,19 @@ func (a Mat) from(i, j int) Mat { return Mat{a.Data[i*a.Row+j*a.Col:], a.Row, a.
 // check panics unless the view holds r rows and c columns.
 func (a Mat) check(name string, r, c int) {
 	if a.Row < 0 || a.Col < 0 || (r-1)*a.Row+(c-1)*a.Col >= len(a.Data) {
-		panic(fmt.Sprintf("kernel: matrix %s of %d numbers, strides %d and %d, does not hold %d × %d",
+		panic(fmt.Sprintf("kernel: matrix %s of %d elements with strides %d and %d is smaller than %d × %d",
 			name, len(a.Data), a.Row, a.Col, r, c))
 	}
 }
 
-// Gemm writes a·b into c, or adds it where add is true. a is (M, K), b is
+// Gemm writes a·b into c, or adds it if add is true. a is (M, K), b is
 // (K, N), c is (M, N) row-major with rows ldc apart. Every element of c is one
 // fused chain over k = 0…K-1 in that order, so its bits depend neither on M and
 // N nor on the number of threads: a token computed alone equals the same token
 // computed in a batch. c must not overlap a or b.
 //
-// b is laid out on each call, unless it is row-major and M or K is small. A b that
-// several products share is better packed once.
+// Each call packs b, unless it is row-major and M or K is small. If several products
+// share b, pack it once instead.
 func (p *Pool) Gemm(c []float32, ldc int, a, b Mat, m, n, k int, add bool) {
 	if !begin(c, ldc, a, m, n, k, add) {
 		return
@@ -48,15 +48,15 @@ func (p *Pool) Gemm(c []float32, ldc int, a, b Mat, m, n, k int, add bool) {
 	packs.Put(w)
 }
 
-// GemmPacked is Gemm with a packed right-hand side; it gives the same bits.
+// GemmPacked is Gemm with a packed right-hand side; results are bit-identical.
 func (p *Pool) GemmPacked(c []float32, ldc int, a Mat, b *Packed, m int, add bool) {
 	if begin(c, ldc, a, m, b.N, b.K, add) {
 		p.product(c, ldc, a, b.panels(), m, b.N, b.K, add)
 	}
 }
 
-// gemmDirect reads b where it lies. Kernels read whole panels: a last, narrower one
-// is laid out where reading on would leave b's memory.
+// gemmDirect reads b in place. Kernels read whole panels, so a narrower last one is
+// packed if reading past its end would leave b's memory.
 func (p *Pool) gemmDirect(c []float32, ldc int, a, b Mat, m, n, k int, add bool) {
 	whole := n - n%panelCols
 	if (k-1)*b.Row+ceil(n, panelCols)*panelCols <= len(b.Data) {
@@ -74,14 +74,14 @@ func (p *Pool) gemmDirect(c []float32, ldc int, a, b Mat, m, n, k int, add bool)
 	}
 }
 
-// begin checks the shapes of a product and settles the empty ones; it tells
-// whether there is anything left to compute.
+// begin checks the shapes of a product and handles empty ones; it reports whether
+// there is anything left to compute.
 func begin(c []float32, ldc int, a Mat, m, n, k int, add bool) bool {
 	if m <= 0 || n <= 0 {
 		return false
 	}
 	if ldc < n && m > 1 {
-		panic(fmt.Sprintf("kernel: rows of c are %d apart but %d long", ldc, n))
+		panic(fmt.Sprintf("kernel: row stride %d of c is less than its row length %d", ldc, n))
 	}
 	Mat{c, ldc, 1}.check("c", m, n)
 	if k > 0 {

@@ -14,8 +14,8 @@ func (s ISA) rows() int {
 	return 8
 }
 
-// panels is the number of panels that a tile of m rows spans: with few rows, more
-// of them keep the multipliers busy.
+// panels returns the number of panels that a tile of m rows spans: with few rows,
+// more panels keep the multipliers busy.
 func (s ISA) panels(m int) int {
 	switch {
 	case s == AVX512 && m == 1:
@@ -39,8 +39,8 @@ func (s ISA) multiply(x *scratch, m, cols int) {
 	}
 }
 
-// transpose lays out 8 contiguous columns of k numbers, ld apart, as rows of a
-// panel, and returns how many rows it wrote; the others are the caller's.
+// transpose packs 8 contiguous columns of k numbers, ld apart, as rows of a panel, and
+// returns the number of rows written; the caller handles the rest.
 func (s ISA) transpose(dst, src []float32, ld, k int) int {
 	if s == Generic || k < 8 {
 		return 0
@@ -60,8 +60,8 @@ func multiply512(t *tile, m, cols int) {
 	gemm512[m](t)
 }
 
-// multiply256 cuts the tile to the width of its kernel and computes what is left
-// in a scratch tile of full width.
+// multiply256 splits the tile to the width of its kernel and computes the remainder in
+// a scratch tile of full width.
 func multiply256(x *scratch, m, cols int) {
 	if cols > panelCols {
 		gemm256x1wide(&x.tile)

@@ -2,27 +2,26 @@ package kernel
 
 import "sync"
 
-// A product is cut into tasks of rows × panels. A task goes through k in blocks:
-// c holds the sums between two blocks, which keeps the chain of each element. In a
-// block one panel of b stays in the first cache while tile after tile of a, from
-// the second, passes by it.
+// A product is divided into tasks of rows × panels. A task processes k in blocks; c
+// holds the partial sums between blocks, which preserves the order of summation. In a
+// block, one panel of b stays in the L1 cache while the tiles of a stream from L2.
 const (
 	panelCols  = 32  // columns of b in one panel
 	taskRows   = 168 // a multiple of the rows of every tile
 	taskPanels = 16
 	blockK     = 384
-	// With fewer multiply-adds than this a product runs on the caller alone; few
-	// rows count as more, for they wait for b.
+	// A product with fewer multiply-adds than this runs on the caller alone; products
+	// of few rows count as larger, because they wait for b.
 	aloneWork = 1 << 20
 	fewRows   = 8
-	// A task should have at least this many.
+	// Minimum multiply-adds per task.
 	taskWork = 1 << 17
-	// Rows or columns of a that are further apart are first copied together: such
-	// strides, powers of two above all, make the caches forget them.
+	// Rows or columns of a with a larger stride are first copied together: such
+	// strides, above all powers of two, cause cache conflicts.
 	farApart = 512
-	// A row-major b of no more rows than this is read where it lies.
+	// A row-major b with at most this many rows is read in place.
 	directK = 256
-	// Numbers of b that Gemm lays out at once.
+	// Elements of b that Gemm packs at a time.
 	scratchNumbers = 1 << 22
 )
 
@@ -33,8 +32,8 @@ type panels struct {
 	row, panel int
 }
 
-// tile is what a micro-kernel multiplies: c (rows ldc apart) becomes a·b or
-// c + a·b. The assembly knows the order and the size of the fields.
+// tile is the input of a micro-kernel: c (rows ldc apart) becomes a·b or c + a·b. The
+// assembly depends on the order and size of the fields.
 type tile struct {
 	c          []float32
 	ldc        int
@@ -45,7 +44,7 @@ type tile struct {
 	bPanel     int
 	k          int
 	add        int // 0 or 1
-	mask       int // the columns of the last panel, a bit each
+	mask       int // the columns of the last panel, one bit each
 }
 
 // scratch is the memory of one task.
@@ -59,7 +58,7 @@ var scratches = sync.Pool{New: func() any {
 	return &scratch{a: make([]float32, max((blockK+16)*taskRows, (taskRows+16)*blockK))}
 }}
 
-// product is one matrix product under way, kept for the next one.
+// product is one running matrix product; it is reused.
 type product struct {
 	isa                ISA
 	c                  []float32
@@ -91,8 +90,8 @@ func (p *Pool) product(c []float32, ldc int, a Mat, b panels, m, n, k int, add b
 	products.Put(g)
 }
 
-// split chooses the size of the tasks, small enough that the threads end
-// together, and returns their number.
+// split chooses the task size, small enough that the threads finish at about the same
+// time, and returns the number of tasks.
 func (g *product) split(threads int) int {
 	all, wide := ceil(g.n, panelCols), g.isa.panels(g.m)
 	g.rows, g.panels = even(g.m, taskRows, g.isa.rows()), even(all, taskPanels, wide)
@@ -113,8 +112,8 @@ func (g *product) split(threads int) int {
 
 func ceil(n, d int) int { return (n + d - 1) / d }
 
-// even cuts n into the fewest parts of at most limit and returns the size that
-// makes them equal, rounded up to a multiple of unit.
+// even returns the part size that divides n evenly into the fewest parts of at most
+// limit, rounded up to a multiple of unit.
 func even(n, limit, unit int) int {
 	parts := ceil(n, limit)
 	return ceil(ceil(n, parts), unit) * unit

@@ -6,12 +6,10 @@ import (
 	"strings"
 )
 
-// ISA is an instruction set that the kernels have a version for. The zero ISA
-// stands for the default one.
+// ISA is an instruction set supported by the kernels. The zero ISA is the default.
 type ISA int
 
-// The instruction sets, from the slowest to the fastest. Every one of them gives
-// the same bits.
+// The instruction sets, from slowest to fastest. All give bit-identical results.
 const (
 	Generic ISA = iota + 1 // plain Go, any processor
 	AVX2                   // AVX2 and FMA
@@ -31,11 +29,11 @@ func (s ISA) String() string {
 	return "default"
 }
 
-// Select returns the instruction set that the kernels run on: the one that the
-// environment variable ENVACE_CPU names (generic, avx2 or avx512), else the best
-// that this processor has. It is an error to name an unknown set or one that the
-// processor lacks. Kernels go by what the environment was when the program began,
-// and panic with that error: a program should call Select at its start and report it.
+// Select returns the instruction set that the kernels use: the one named by the
+// environment variable ENVACE_CPU (generic, avx2 or avx512), else the best one that
+// the processor supports. An unknown or unsupported name is an error. The variable is
+// read when the program starts; kernels panic with that error, so a program should
+// call Select first and report it.
 func Select() (ISA, error) {
 	return choose(os.Getenv("ENVACE_CPU"), available())
 }
@@ -51,13 +49,13 @@ func choose(name string, have []ISA) (ISA, error) {
 		}
 		names = append(names, s.String())
 	}
-	return 0, fmt.Errorf("choose instruction set ENVACE_CPU=%q: this processor can run %s: set one of these or unset it",
+	return 0, fmt.Errorf("instruction set ENVACE_CPU=%q is not available: set one of %s, or unset it",
 		name, strings.Join(names, ", "))
 }
 
 var start, errStart = Select()
 
-// selected is the instruction set that the program began with.
+// selected returns the instruction set selected at program start.
 func selected() ISA {
 	if errStart != nil {
 		panic(errStart)

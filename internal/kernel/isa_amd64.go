@@ -2,7 +2,7 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// available lists the instruction sets of this processor, the best last.
+// available lists the supported instruction sets of this processor, best last.
 func available() []ISA {
 	have := []ISA{Generic}
 	x := &cpu.X86

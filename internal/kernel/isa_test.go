@@ -27,7 +27,7 @@ func TestChooseISA(t *testing.T) {
 		have []ISA
 		want string
 	}{
-		{"avx512", all[:2], "run generic, avx2"},
+		{"avx512", all[:2], "set one of generic, avx2"},
 		{"AVX2", all, "generic, avx2, avx512"},
 		{"neon", all[:1], `ENVACE_CPU="neon"`},
 	} {

@@ -2,18 +2,18 @@ package kernel
 
 import "sync"
 
-// Packed is a (K, N) right-hand side laid out once for the fast kernels, for
-// weights that many products share. Products may read it at once.
+// Packed is a (K, N) right-hand side packed once for the fast kernels, for weights
+// shared by many products. Concurrent reads are safe.
 type Packed struct {
 	K, N int
-	data []float32 // panel by panel, each (K, panelCols); the last is filled up with zeros
+	data []float32 // panel by panel, each (K, panelCols); the last is padded with zeros
 }
 
-// packs holds the memory in which Gemm lays out its right-hand sides.
+// packs holds the memory for right-hand sides packed by Gemm.
 var packs = sync.Pool{New: func() any { return new(Packed) }}
 
-// Pack lays out b, a (K, N) matrix; it reads b now and never again. p.Repack
-// writes new values into the same memory.
+// Pack returns a packed copy of b, a (K, N) matrix. p.Repack writes new values into
+// the same memory.
 func (p *Pool) Pack(b Mat, k, n int) *Packed {
 	w := new(Packed)
 	w.resize(k, n)
@@ -21,7 +21,7 @@ func (p *Pool) Pack(b Mat, k, n int) *Packed {
 	return w
 }
 
-// Repack reads b, of the shape that w was made with, into w.
+// Repack copies b, which must have the shape of w, into w.
 func (p *Pool) Repack(w *Packed, b Mat) {
 	if w.K == 0 || w.N == 0 {
 		return
@@ -48,7 +48,7 @@ func (w *Packed) resize(k, n int) {
 
 func (w *Packed) panels() panels { return panels{w.data, panelCols, w.K * panelCols} }
 
-// pack lays out panel q.
+// pack packs panel q.
 func (w *Packed) pack(isa ISA, b Mat, q int) {
 	dst := w.data[q*w.K*panelCols:][:w.K*panelCols]
 	cols := min(panelCols, w.N-q*panelCols)
@@ -76,8 +76,8 @@ func (w *Packed) pack(isa ISA, b Mat, q int) {
 	}
 }
 
-// transpose lays out a panel of a matrix whose columns are contiguous, eight of
-// them at a time.
+// transpose packs a panel of a matrix whose columns are contiguous, eight columns at a
+// time.
 func transpose(isa ISA, dst []float32, b Mat, k, cols int) {
 	for j0 := 0; j0 < panelCols; j0 += 8 {
 		l0 := 0

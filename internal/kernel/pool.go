@@ -1,6 +1,6 @@
-// Package kernel holds the numeric kernels: plain Go versions that are reference
-// and fallback, and fast twins for AVX2 and AVX-512. It knows numbers, not models.
-// Wrong shapes panic.
+// Package kernel holds the numeric kernels: plain Go versions as reference and
+// fallback, and fast versions for AVX2 and AVX-512. It deals with numbers, not
+// models. Wrong shapes panic.
 package kernel
 
 import (
@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Pool runs the parts of a kernel on a fixed number of threads. The nil Pool
-// runs them one after the other. Results never depend on the number of threads.
-// A Pool may be used from many goroutines at once.
+// Pool runs the parts of a kernel on a fixed number of threads. The nil Pool runs
+// them sequentially. Results never depend on the number of threads. A Pool is safe
+// for concurrent use.
 type Pool struct {
 	threads int
 	isa     ISA
@@ -44,9 +44,9 @@ func (p *Pool) set() ISA {
 	return p.isa
 }
 
-// Run calls f(0) … f(n-1), each once, in any order and at once, and returns when
-// all have ended. The caller's goroutine works too. When f panics, Run panics with
-// the same value, after the other calls under way have ended.
+// Run calls f(0) … f(n-1) once each, concurrently and in any order, and returns when
+// all have finished. The caller's goroutine takes part. If f panics, Run panics with
+// the same value after the other running calls have finished.
 func (p *Pool) Run(n int, f func(i int)) {
 	if n <= 1 || p.Threads() == 1 {
 		for i := range n {
@@ -74,21 +74,21 @@ func (p *Pool) Run(n int, f func(i int)) {
 	}
 }
 
-// Products follow each other within microseconds, and to wake a thread takes tens
-// of them. So helpers, and callers whose helpers are at work, look out for a while
-// before they sleep.
+// Products follow each other within microseconds, but waking a thread takes tens of
+// microseconds. So helpers that wait for work, and callers that wait for helpers,
+// spin for this time before they sleep.
 const lookout = 50 * time.Microsecond
 
-// seat is where a helper looks out for the next run: nil where nobody sits.
+// seat is a slot in which a spinning helper waits for the next run; nil if free.
 type seat struct {
 	run atomic.Pointer[run]
-	_   [56]byte // a cache line each
+	_   [56]byte // one cache line per seat
 }
 
-// vacant is what a seat holds whose helper has no run yet.
+// vacant marks a seat whose helper has no run yet.
 var vacant = new(run)
 
-// seated gives r to a helper that looks out, if there is one.
+// seated hands r to a spinning helper and reports whether there was one.
 func (p *Pool) seated(r *run) bool {
 	for i := range p.seats {
 		if p.seats[i].run.CompareAndSwap(vacant, r) {
@@ -98,7 +98,7 @@ func (p *Pool) seated(r *run) bool {
 	return false
 }
 
-// next is the run that a helper is given while it looks out, or nil.
+// next spins for the helper's next run and returns it, or nil after a timeout.
 func (p *Pool) next() *run {
 	for i := range p.seats {
 		s := &p.seats[i].run
@@ -112,7 +112,7 @@ func (p *Pool) next() *run {
 	return nil
 }
 
-// lookOut waits for ok, not for long, and returns whether it came.
+// lookOut spins until ok is true or a timeout, and returns the last value of ok.
 func (p *Pool) lookOut(ok func() bool) bool {
 	if len(p.seats) == 0 {
 		return ok()
@@ -127,25 +127,24 @@ func (p *Pool) lookOut(ok func() bool) bool {
 	return ok()
 }
 
-// run is one call of Pool.Run under way; it is kept for the next one, so that
-// running costs no memory.
+// run is one running call of Pool.Run. It is reused, so that Run does not allocate.
 type run struct {
 	pool   *Pool
 	f      func(int)
 	n      int64
 	next   atomic.Int64
 	failed atomic.Pointer[any]
-	state  atomic.Int64 // how many of each of the below
+	state  atomic.Int64 // counts of tickets, atWork and asleep, packed
 	woken  chan struct{}
 	help   func()
 }
 
-// A helper joins a run with a ticket of it. One that comes late, when the caller has
-// withdrawn the tickets, does nothing, or joins the call that has r by then.
+// A helper takes a ticket to join a run. A late helper, which comes after the caller
+// has withdrawn the tickets, does nothing, or joins the call that uses r by then.
 const (
 	ticket = 1
 	atWork = 1 << 31 // helpers that have joined and not left
-	asleep = 1 << 62 // the caller, who is to be woken
+	asleep = 1 << 62 // set if the caller sleeps and must be woken
 )
 
 var runs = sync.Pool{New: func() any {
@@ -173,7 +172,7 @@ func (r *run) join() bool {
 	}
 }
 
-// leave is the last that a helper does with r: another call may have it from then on.
+// leave ends the helper's use of r, which another call may use from then on.
 func (r *run) leave() {
 	woken := r.woken
 	if r.state.Add(-atWork) == asleep {
@@ -181,7 +180,7 @@ func (r *run) leave() {
 	}
 }
 
-// await withdraws the tickets and returns when the helpers have left.
+// await withdraws the remaining tickets and waits until the helpers have left.
 func (r *run) await() {
 	r.state.And(^int64(atWork - 1))
 	if r.pool.lookOut(func() bool { return r.state.Load() == 0 }) {

@@ -13,7 +13,7 @@ func RMSNorm(y, rstd, x, w []float32, n, c int, eps float64) {
 	}
 }
 
-// RMSNormAgain writes the y of RMSNorm again, from the rstd it kept.
+// RMSNormAgain recomputes the y of RMSNorm from the rstd it kept.
 func RMSNormAgain(y, rstd, x, w []float32, n, c int) {
 	for i := range n {
 		ScaleMul(y[i*c:(i+1)*c], rstd[i], x[i*c:(i+1)*c], w)

@@ -1,8 +1,8 @@
 package kernel
 
-// Rope turns each of the heads of one token by its position's angles, in place:
-// element i of a head pairs with i + D/2, as Hugging Face lays heads out. x is
-// (heads, D); cos and sin are (D/2).
+// Rope rotates each head of one token by its position's angles, in place. Element i
+// of a head pairs with i + D/2, as in Hugging Face's layout. x is (heads, D); cos and
+// sin are (D/2).
 func Rope(x, cos, sin []float32, heads, d int) {
 	half := d / 2
 	cos, sin = cos[:half], sin[:half]
@@ -16,7 +16,7 @@ func Rope(x, cos, sin []float32, heads, d int) {
 	}
 }
 
-// RopeBack turns gradients back: it is the inverse, and the transpose, of Rope.
+// RopeBack is the backward pass of Rope: its transpose, which is also its inverse.
 func RopeBack(dx, cos, sin []float32, heads, d int) {
 	half := d / 2
 	cos, sin = cos[:half], sin[:half]

@@ -1,10 +1,10 @@
 package kernel
 
-// The vector kernels give the same bits on every instruction set. Sums depend on
-// the index within the slice alone: index i goes to lane i mod L, each lane adds
-// in order, and the lanes are folded in halves (lane j takes lane j + L/2). Slices
-// of one call must be equally long and may be the same memory, element for
-// element, but must not overlap otherwise.
+// The vector kernels are bit-identical on every instruction set. The order of
+// summation depends only on the index within the slice: index i goes to lane i mod L,
+// each lane adds in order, and the lanes are folded in halves (lane j adds lane
+// j + L/2). The slices of one call must have the same length. They may be the same
+// memory, but must not overlap otherwise.
 
 // same panics unless every length equals n.
 func same(n int, lengths ...int) {
@@ -24,10 +24,10 @@ func Dot(a, b []float32) float32 {
 // SumSquares returns Σ x², in 32 lanes of float64.
 func SumSquares(x []float32) float64 { return selected().sumSquares(x) }
 
-// Max returns the greatest element. NaNs are passed over; with nothing left it is −Inf.
+// Max returns the largest element, ignoring NaNs; −Inf if there is none.
 func Max(x []float32) float32 { return selected().max(x) }
 
-// HasNaNOrInf tells whether any element is NaN or infinite.
+// HasNaNOrInf reports whether any element is NaN or infinite.
 func HasNaNOrInf(x []float32) bool {
 	s := selected().sumZero(x)
 	return s != s
@@ -66,8 +66,8 @@ func AddScaleMul(y []float32, alpha float32, x, w []float32) {
 	selected().addScaleMul(y, alpha, x, w)
 }
 
-// Exp writes e^x into y, within 1 ulp where the result is normal. e^−Inf is 0,
-// numbers too great give +Inf, and NaN stays NaN.
+// Exp writes e^x into y, within 1 ulp if the result is normal. e^−Inf is 0, overflow
+// gives +Inf, and NaN stays NaN.
 func Exp(y, x []float32) {
 	same(len(y), len(x))
 	selected().exp(y, x)
@@ -98,9 +98,10 @@ type Adam struct {
 	LR, B1, B2, Eps, Decay, C1, C2, Grad float64
 }
 
-// AdamW moves the parameters p by one step, in PyTorch's order: g is scaled and
-// not written, p decays by 1−LR·Decay, the moments m and v take g in, and p takes
-// −(LR/C1)·m/(√v/√C2 + Eps). The factors are computed in float64, then rounded.
+// AdamW updates the parameters p by one step, in PyTorch's order: g is scaled (but not
+// modified), p decays by 1−LR·Decay, the moments m and v are updated with g, and p
+// changes by −(LR/C1)·m/(√v/√C2 + Eps). The factors are computed in float64, then
+// rounded.
 func AdamW(p, g, m, v []float32, a Adam) {
 	same(len(p), len(g), len(m), len(v))
 	f := a.factors()

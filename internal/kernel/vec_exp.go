@@ -19,7 +19,7 @@ const (
 	expQ4    = 0.0013814559
 )
 
-// exp32 is e^x, step for step as the vector versions compute it.
+// exp32 returns e^x, computed in the same steps as the vector versions.
 func exp32(x float32) float32 {
 	switch {
 	case x < expLow:
@@ -42,6 +42,6 @@ func exp32(x float32) float32 {
 	return p * pow2(n>>1) * pow2(n-n>>1)
 }
 
-// pow2 returns 2^n, −126 ≤ n ≤ 127. Two factors reach where one cannot, and only
-// the last product rounds.
+// pow2 returns 2^n, −126 ≤ n ≤ 127. A product of two factors covers a wider range than
+// one, and only the last multiplication rounds.
 func pow2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }

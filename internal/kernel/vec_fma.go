@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// fma32 returns a·b + c rounded once, as the processor's fused instruction does.
+// fma32 returns a·b + c rounded once, like the processor's fused instruction.
 func fma32(a, b, c float32) float32 {
 	s := float64(a)*float64(b) + float64(c)
 	if twice(s) {
@@ -11,22 +11,21 @@ func fma32(a, b, c float32) float32 {
 	return float32(s)
 }
 
-// twice tells whether rounding s to float32 may differ from rounding the exact sum
-// a·b + c that s stands for. The product of two float32 is exact in float64, so s
-// is rounded twice; that goes wrong only where s lies on the middle between two
-// float32. Middles of normal numbers end in 1 and 28 zeros; smaller numbers have
-// them elsewhere.
+// twice reports whether rounding s to float32 may differ from rounding the exact sum
+// a·b + c. The product of two float32 is exact in float64, but s is then rounded
+// twice. The result differs only if s is the midpoint between two float32. Midpoints
+// of normal numbers end in a 1 and 28 zeros; those of subnormal numbers end differently.
 func twice(s float64) bool {
 	u := math.Float64bits(s)
 	return u<<35 == 1<<63 || u<<1-1 < 0x381<<53-1
 }
 
-// fma32Odd rounds the sum to odd first, which makes the second rounding right.
+// fma32Odd rounds the sum to odd first, which makes the second rounding correct.
 func fma32Odd(a, b, c float32) float32 {
 	x, y := float64(a)*float64(b), float64(c)
 	s := x + y
 	t := s - x
-	rest := (x - (s - t)) + (y - t) // what the addition lost, exactly
+	rest := (x - (s - t)) + (y - t) // the exact rounding error of the addition
 	u := math.Float64bits(s)
 	if rest != 0 && u&1 == 0 {
 		if (rest > 0) == (s > 0) {

@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// fold adds the upper half of the lanes to the lower until one is left.
+// fold adds the upper half of the lanes to the lower half until one lane is left.
 func fold[T float32 | float64](s []T) T {
 	for h := len(s) / 2; h > 0; h /= 2 {
 		for j := range h {
@@ -48,7 +48,7 @@ func maxGo(x []float32) float32 {
 	return s[0]
 }
 
-// sumZeroGo returns Σ 0·x: zero, or NaN where x holds a NaN or an infinity.
+// sumZeroGo returns Σ 0·x: zero, or NaN if x contains a NaN or infinity.
 func sumZeroGo(x []float32) float32 {
 	var s float32
 	for _, v := range x {
@@ -123,7 +123,7 @@ func siluMulBackGo(dgate, dup, dy, gate, up []float32) {
 	}
 }
 
-// factors are the rounded numbers that an AdamW step uses.
+// factors are the rounded coefficients of an AdamW step.
 type factors struct {
 	grad, decay, take1, keep2, take2, root, eps, step float32
 }

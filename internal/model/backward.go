@@ -7,10 +7,10 @@ import (
 	"envace/internal/kernel"
 )
 
-// backward takes dx, the gradient of the residual stream behind the last layer,
-// back through the layers of the batch that forward kept, and adds the gradients
-// of all that is trained. It stops below the lowest layer with anything trained,
-// and with an error where ctx is done.
+// backward propagates dx, the gradient of the residual stream after the last layer,
+// back through the layers of the batch kept by forward, and adds the gradients of
+// all trained parameters. It stops at the lowest layer with trained parameters, or
+// with an error if ctx is done.
 func (p *pass) backward(ctx context.Context, b *Batch, layer int) error {
 	m, n, c := p.m, len(b.IDs), p.m.Config.Width
 	for l := len(m.layers) - 1; l >= m.lowest; l-- {
@@ -27,19 +27,19 @@ func (p *pass) backward(ctx context.Context, b *Batch, layer int) error {
 	if m.embed.G == nil {
 		return nil
 	}
-	// Rows in order: two rows may hold the same token.
+	// Sequentially: several rows may have the same token.
 	for i, id := range b.IDs {
 		kernel.Add(m.embed.G[id*c:(id+1)*c], p.dx[i*c:(i+1)*c])
 	}
 	return nil
 }
 
-// trainsAttention tells whether anything before the middle of the layer is trained.
+// trainsAttention reports whether any parameter in the attention half is trained.
 func (l *layer) trainsAttention() bool {
 	return l.qkv.trained() || l.o.trained()
 }
 
-// mlpBack turns dx from the gradient of a layer's output into that of its middle.
+// mlpBack turns dx, the gradient of a layer's output, into the gradient of mid.
 func (p *pass) mlpBack(l, n int, a acts, below bool) {
 	c, w, pool := p.m.Config, &p.m.layers[l], p.m.pool
 	p.rows(n, func(lo, hi int) {
@@ -64,7 +64,7 @@ func (p *pass) mlpBack(l, n int, a acts, below bool) {
 	}
 }
 
-// normBack takes dh back through a norm and adds it to dx.
+// normBack propagates dh back through a norm and adds the result to dx.
 func (p *pass) normBack(w *Param, x, rstd []float32, n int) {
 	c := p.m.Config.Width
 	if w.G != nil {
@@ -84,15 +84,15 @@ func (p *pass) normBack(w *Param, x, rstd []float32, n int) {
 	}
 }
 
-// sumParts adds the parts, ld apart from offset at, to g in order.
+// sumParts adds the parts, which start at offset at and are ld apart, to g in order.
 func sumParts(g, parts []float32, ld, at, n int) {
 	for i := range n {
 		kernel.Add(g, parts[i*ld+at:i*ld+at+len(g)])
 	}
 }
 
-// attentionBack turns dx from the gradient of a layer's middle into that of its
-// input. Without below, only what is trained in this half gets its gradient.
+// attentionBack turns dx, the gradient of mid, into the gradient of the layer's
+// input. Without below, it computes only the parameter gradients of this half.
 func (p *pass) attentionBack(l int, b *Batch, a acts, layer int, below bool) {
 	m, n, c := p.m, len(b.IDs), p.m.Config
 	w, pool := &m.layers[l], m.pool
@@ -116,8 +116,8 @@ func (p *pass) attentionBack(l int, b *Batch, a acts, layer int, below bool) {
 	}
 }
 
-// attendBack is the backward pass of attend, from dh into dqkv. The blocks of a
-// tree add to the same keys, so they follow each other.
+// attendBack is the backward pass of attend, from dh into dqkv. The blocks of a tree
+// add to the same keys, so they run sequentially.
 func (p *pass) attendBack(b *Batch, a acts, layer int) {
 	c, h := p.m.Config, p.m.heads
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
@@ -138,7 +138,8 @@ func (p *pass) attendBack(b *Batch, a acts, layer int) {
 			p.giveBack(s)
 		}
 	}
-	// Heads that would leave threads idle are computed by all of these together.
+	// Left-over heads, which would leave threads idle, are computed by all threads
+	// together.
 	n := len(b.trees) * h.KV
 	alone := n - n%p.m.pool.Threads()
 	p.m.pool.Run(alone, func(i int) { back(nil, i) })
@@ -147,7 +148,7 @@ func (p *pass) attendBack(b *Batch, a acts, layer int) {
 	}
 }
 
-// placeBack takes dqkv back through scaling, rotation and the norms of heads.
+// placeBack propagates dqkv back through scaling, rotation and the norms of heads.
 func (p *pass) placeBack(w *layer, b *Batch, a acts, lo, hi int) {
 	c := p.m.Config
 	heads, d := c.Heads+c.KVHeads, c.HeadDim

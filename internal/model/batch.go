@@ -2,40 +2,40 @@ package model
 
 import "envace/internal/kernel"
 
-// Batch is rows of tokens that go through the layers together, and the plan of
-// who sees whose keys. Rows that share spans must be neighbours.
+// Batch holds rows of tokens that go through the layers together, and which keys each
+// row attends to. Rows that share spans must be adjacent.
 type Batch struct {
 	IDs, Pos []int
-	Targets  []slot // where each row's key and value go; nil: into the pass itself
+	Targets  []slot // where each row's key and value are stored; nil: in the pass itself
 
 	blocks []kernel.Block
-	trees  []int // first block of each tree; only trees of one batch share no keys
+	trees  []int // first block of each tree; trees share no keys
 	maxPos int
 
-	open []int // spans of the last block that the next rows may continue to see
+	open []int // spans of the last block that following rows may extend
 }
 
-// slot is a place in a cache: index i of a node. A negative index means that key
-// and value are there already.
+// slot is a position in a cache: index i of a node. A negative index means that key
+// and value are already stored.
 type slot struct {
 	node  *node
 	index int
 }
 
-// run is a run of consecutive positions: the first N of a piece of memory.
+// run is a run of consecutive positions: the first N in a piece of memory.
 type run struct {
 	data       []float32
 	k, v       int
 	kRow, vRow int
 	start, n   int
-	row        int // its first row in the batch, where it lies there
+	row        int // its first row in the batch, if it is there
 }
 
 func (r *run) same(s *kernel.Span) bool {
 	return r.k == s.K && r.start == s.Start && r.n == s.N && &r.data[0] == &s.Data[0]
 }
 
-// blockFloats bounds the scores of one block and query head.
+// blockFloats limits the number of scores of one block and query head.
 const (
 	blockFloats = 1 << 18
 	blockRows   = 64
@@ -52,9 +52,9 @@ func (b *Batch) newTree() {
 	b.open = b.open[:0]
 }
 
-// add appends a row a token at consecutive positions from start. They see the
-// chain; its runs cover the positions up to the last of these rows, and each row
-// sees it up to its own position.
+// add appends one row per token at consecutive positions from start. The runs of
+// chain cover the positions up to the last of these rows; each row attends to them up
+// to its own position.
 func (b *Batch) add(ids []int, start int, chain []run) {
 	for len(ids) > 0 {
 		blk := b.block(start)
@@ -70,8 +70,8 @@ func (b *Batch) add(ids []int, start int, chain []run) {
 	b.maxPos = max(b.maxPos, start-1)
 }
 
-// block returns the block that takes the next rows: the last one of this tree, or
-// a new one where that is full.
+// block returns the block for the next rows: the last one of this tree, or a new one
+// if that is full.
 func (b *Batch) block(start int) *kernel.Block {
 	last := len(b.blocks) - 1
 	first := 0
@@ -94,8 +94,8 @@ func (b *Batch) block(start int) *kernel.Block {
 	return blk
 }
 
-// see gives n further rows of blk, which end before position end, their spans:
-// those of the chain that the rows before them saw as well are extended.
+// see sets the spans of the next n rows of blk, which end before position end. Spans
+// of the chain shared with the preceding rows are extended.
 func (b *Batch) see(blk *kernel.Block, chain []run, n, end int) {
 	shared := 0
 	for shared < len(chain) && shared < len(b.open) && chain[shared].start+chain[shared].n <= end &&

@@ -1,9 +1,9 @@
 package model
 
-// Cache holds the keys and values of sequences as a tree of nodes: a node is a
-// run of tokens behind some prefix, and sequences that begin alike share nodes.
-// Nodes that no sequence is at the end of stay until their memory is needed, the
-// longest unused first. A Cache belongs to one goroutine.
+// Cache holds the keys and values of sequences as a tree of nodes. A node is a run of
+// tokens after some prefix; sequences with a common prefix share nodes. Leaves that
+// no sequence ends in are evicted, least recently used first, when memory is needed.
+// A Cache is not safe for concurrent use.
 type Cache struct {
 	layer, size int // floats of one layer and of one node
 	kv          int
@@ -14,30 +14,31 @@ type Cache struct {
 	tick, made  int
 }
 
-// nodeTokens is how many tokens a node can hold. Small nodes waste little at the
-// end of a sequence, large ones make attention's products large.
+// nodeTokens is the capacity of a node. Small nodes waste less at the end of a
+// sequence; large ones make the matrix products of attention larger.
 const nodeTokens = 64
 
-// node is a run of up to nodeTokens tokens behind the first at tokens of parent.
+// node is a run of up to nodeTokens tokens after the first at tokens of parent.
 type node struct {
 	parent   *node
 	at       int
 	start    int // position of the first token
 	ids      []int
-	done     int // how many of ids are computed, or in the batch being computed
+	done     int // number of ids computed, or in the batch being computed
 	data     []float32
 	kv       int
 	children []*node
 	pins     int // sequences that end here
-	used     int // when a sequence last had it
-	order    int // of making
-	seen     int // by held
+	used     int // when a sequence last used it
+	order    int // order of creation
+	seen     int // mark of held
 
-	tick  int     // step that place is of
-	place []place // where its tokens are in that step's batch
+	tick  int     // step to which place belongs
+	place []place // positions of its tokens in that step's batch
 }
 
-// place says that rows from a spot on hold n tokens of a node, from token from on.
+// place says that the rows from a spot on hold n tokens of a node, starting at token
+// from.
 type place struct {
 	from, n int
 	spot
@@ -49,7 +50,7 @@ type link struct {
 	n int
 }
 
-// work is a place to be of a node.
+// work is a place not yet assigned to rows.
 type work struct {
 	*node
 	from, n int
@@ -62,10 +63,10 @@ func NewCache(m *Model, tokens int) *Cache {
 	return &Cache{kv: kv, layer: layer, size: layer * m.Config.Layers, limit: max(4, (tokens+nodeTokens-1)/nodeTokens)}
 }
 
-// Tokens is how many tokens of memory the nodes take, for all that is cached.
+// Tokens returns the allocated size of all nodes, in tokens.
 func (c *Cache) Tokens() int { return len(c.nodes) * nodeTokens }
 
-// Reset forgets all sequences, which must not be used any more, but not the memory.
+// Reset drops all sequences, which must no longer be used, but keeps the memory.
 func (c *Cache) Reset() {
 	for _, n := range c.nodes {
 		c.free = append(c.free, n.data)
@@ -98,9 +99,9 @@ type Seq struct {
 	row   int    // row of the last token in its part of this step
 }
 
-// Open returns the sequence of ids, at least one, which shares what the cache
-// knows of it, or nil where there is no memory for the rest and for spare more
-// nodes. With force it takes more memory than the limit.
+// Open returns a sequence of ids, which must not be empty. It reuses cached prefixes.
+// It returns nil if there is no memory for the rest and for spare more nodes; force
+// lets it exceed the limit.
 func (c *Cache) Open(ids []int, spare int, force bool) *Seq {
 	s := &Seq{cache: c}
 	c.tick++
@@ -121,7 +122,7 @@ func (c *Cache) Open(ids []int, spare int, force bool) *Seq {
 	return s
 }
 
-// held counts the nodes that sequences hold.
+// held counts the nodes in use by sequences.
 func (c *Cache) held() int {
 	c.tick++
 	count := 0
@@ -137,7 +138,8 @@ func (c *Cache) held() int {
 	return count
 }
 
-// match appends the longest chain of ids below the first at tokens of n to chain.
+// match appends the longest cached chain of ids below the first at tokens of n to
+// chain.
 func (c *Cache) match(n *node, at int, ids []int, chain []link) []link {
 	best, longest := chain, 0
 	for _, ch := range n.children {
@@ -157,7 +159,7 @@ func (c *Cache) match(n *node, at int, ids []int, chain []link) []link {
 	return best
 }
 
-// tail is the node in which the sequence ends.
+// tail returns the node in which the sequence ends.
 func (s *Seq) tail() *node {
 	if len(s.links) == 0 {
 		return &s.cache.root
@@ -170,8 +172,8 @@ func (s *Seq) pin(by int) { s.tail().pins += by }
 // Len is the number of tokens.
 func (s *Seq) Len() int { return s.n }
 
-// Append adds a token. It returns false where there is no memory for it; with
-// force it takes more than the limit.
+// Append adds a token. It returns false if there is no memory for it; force lets it
+// exceed the limit.
 func (s *Seq) Append(id int, force bool) bool {
 	c := s.cache
 	last := len(s.links) - 1
@@ -200,7 +202,7 @@ func (s *Seq) Append(id int, force bool) bool {
 	return true
 }
 
-// Close lets go of the sequence. What was computed of it stays in the cache.
+// Close releases the sequence. Its computed keys and values stay in the cache.
 func (s *Seq) Close() {
 	if s.cache == nil {
 		return
@@ -213,7 +215,7 @@ func (s *Seq) Close() {
 	s.cache, s.links = nil, nil
 }
 
-// newNode returns an empty node, for which it may evict another, or nil.
+// newNode returns an empty node, evicting another if needed, or nil.
 func (c *Cache) newNode(force bool) *node {
 	if len(c.nodes) >= c.limit && !c.evict() && !force {
 		return nil
@@ -230,7 +232,7 @@ func (c *Cache) newNode(force bool) *node {
 	return n
 }
 
-// evict frees the longest unused node that nothing lies behind.
+// evict frees the least recently used leaf.
 func (c *Cache) evict() bool {
 	best := -1
 	for i, n := range c.nodes {

@@ -12,18 +12,18 @@ type Decoder struct {
 	alone *Model // m on one thread
 	cache *Cache
 	parts []*stepPart
-	used  int // parts of this step
+	used  int // parts in this step
 
 	order []*Seq
 	chain []run
 	ids   []int
-	again map[*node]spot // rows of last tokens that are computed again, see last
+	again map[*node]spot // rows of last tokens that are recomputed, see last
 
 	computed int
 }
 
-// stepPart is a part of a step's rows: none of another part sees a key that it
-// computes, so parts go through the layers at once.
+// stepPart is a part of a step's rows. No other part attends to a key that it
+// computes, so parts go through the layers concurrently.
 type stepPart struct {
 	batch Batch
 	pass  *pass
@@ -35,25 +35,24 @@ type stepPart struct {
 // spot is a row of a part.
 type spot struct{ part, row int }
 
-// leastRows is how many rows a part has where there are several.
+// leastRows is the minimum number of rows of a part, if there are several.
 const leastRows = 16
 
-// NewDecoder returns a Decoder of m with a cache of about the given number of tokens.
+// NewDecoder returns a Decoder for m with a cache of about the given number of tokens.
 func NewDecoder(m *Model, cacheTokens int) *Decoder {
 	return &Decoder{m: m, alone: m.twin(false), cache: NewCache(m, cacheTokens), again: map[*node]spot{}}
 }
 
-// Cache is the decoder's cache, from which its sequences come.
+// Cache returns the decoder's cache, in which its sequences are opened.
 func (d *Decoder) Cache() *Cache { return d.cache }
 
-// Computed is the number of tokens that have gone through the layers so far.
+// Computed returns the number of tokens computed so far.
 func (d *Decoder) Computed() int { return d.computed }
 
-// Step computes the last token of each sequence that lacks only this one, and up
-// to budget tokens of the others, the first ones first. For each sequence whose tokens are then all computed, it calls next with
-// its index and the logits of the token to follow; next must not write them, and
-// may be called at once from several goroutines. Tokens that sequences share are
-// computed once.
+// Step computes the last token of each sequence that lacks only that one, and up to
+// budget tokens of the others, in order. For each sequence that is then fully
+// computed, it calls next with its index and the logits of the next token. next must
+// not modify them and may be called concurrently. Shared tokens are computed once.
 func (d *Decoder) Step(seqs []*Seq, budget int, next func(i int, logits []float32)) error {
 	d.cache.tick++
 	for _, s := range seqs {
@@ -76,7 +75,7 @@ func (d *Decoder) Step(seqs []*Seq, budget int, next func(i int, logits []float3
 	return errors.Join(errs...)
 }
 
-// rows is how many rows the step has so far.
+// rows returns the number of rows in the step so far.
 func (d *Decoder) rows() int {
 	n := 0
 	for _, p := range d.parts[:d.used] {
@@ -85,7 +84,7 @@ func (d *Decoder) rows() int {
 	return n
 }
 
-// step takes the part through m.
+// step runs the part through m.
 func (p *stepPart) step(m *Model, seqs []*Seq, layer int, next func(i int, logits []float32)) error {
 	if n := len(p.batch.IDs); p.pass == nil || p.pass.cap < n {
 		p.pass = newPass(m, max(64, n+n/2), false)
@@ -101,10 +100,10 @@ func (p *stepPart) step(m *Model, seqs []*Seq, layer int, next func(i int, logit
 	return nil
 }
 
-// Alone tells whether the last step computed just the last token of s.
+// Alone reports whether the last step computed just the last token of s.
 func (s *Seq) Alone() bool { return s.last && len(s.work) > 0 }
 
-// lacks tells whether no more than n tokens of s are not computed.
+// lacks reports whether at most n tokens of s are not yet computed.
 func (s *Seq) lacks(n int) bool {
 	for i := len(s.links) - 1; i >= 0; i-- {
 		l := s.links[i]
@@ -118,7 +117,7 @@ func (s *Seq) lacks(n int) bool {
 	return true
 }
 
-// schedule marks the tokens of s that this step computes and returns their number.
+// schedule marks the tokens of s to compute in this step and returns their number.
 func (d *Decoder) schedule(s *Seq, budget int) int {
 	s.work, s.ready = s.work[:0], true
 	used := 0
@@ -142,8 +141,8 @@ func (d *Decoder) schedule(s *Seq, budget int) int {
 	return used
 }
 
-// build makes the batches: sequences in the order of the cache's tree, so that
-// those which share nodes are neighbours.
+// build makes the batches, with sequences in the order of the cache's tree, so that
+// those that share nodes are adjacent.
 func (d *Decoder) build(seqs []*Seq) {
 	d.order = append(d.order[:0], seqs...)
 	slices.SortStableFunc(d.order, compareLinks)
@@ -169,7 +168,8 @@ func (d *Decoder) build(seqs []*Seq) {
 		}
 		d.place(s)
 	}
-	// A sequence whose tokens others have computed needs its last row all the same.
+	// Even if other sequences have computed all its tokens, a sequence needs its last
+	// row.
 	for i, s := range seqs {
 		if s.ready {
 			at := d.last(s)
@@ -191,7 +191,8 @@ func (d *Decoder) open() {
 	d.used++
 }
 
-// sees tells whether s sees a key that this step computes for another sequence.
+// sees reports whether s attends to a key that this step computes for another
+// sequence.
 func (d *Decoder) sees(s *Seq) bool {
 	return slices.ContainsFunc(s.links, func(l link) bool { return l.tick == d.cache.tick })
 }
@@ -207,7 +208,7 @@ func compareLinks(a, b *Seq) int {
 	return len(a.links) - len(b.links)
 }
 
-// place appends the rows of the tokens of s that are to be computed.
+// place appends the rows for the tokens of s to compute.
 func (d *Decoder) place(s *Seq) {
 	part := d.used - 1
 	b := &d.parts[part].batch
@@ -226,7 +227,7 @@ func (d *Decoder) place(s *Seq) {
 	b.add(d.ids, first.start+first.from, d.runs(s))
 }
 
-// runs is the chain of all nodes of s.
+// runs returns the chain of all nodes of s.
 func (d *Decoder) runs(s *Seq) []run {
 	d.chain = d.chain[:0]
 	for _, l := range s.links {
@@ -235,8 +236,8 @@ func (d *Decoder) runs(s *Seq) []run {
 	return d.chain
 }
 
-// last returns the row of the last token of s, which it appends where the token was
-// computed in an earlier step: its key and value are there, its logits are not.
+// last returns the row of the last token of s. If the token was computed in an
+// earlier step, it appends a row: key and value are cached, but logits are not.
 func (d *Decoder) last(s *Seq) spot {
 	l := s.links[len(s.links)-1]
 	for _, p := range l.place {
@@ -256,7 +257,7 @@ func (d *Decoder) last(s *Seq) spot {
 	return at
 }
 
-// logits computes those of the part's ready sequences.
+// logits computes the logits of the part's ready sequences.
 func (p *stepPart) logits(seqs []*Seq, next func(i int, logits []float32)) {
 	m := p.head.m
 	x, c := p.pass.at(0).x, m.Config

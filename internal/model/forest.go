@@ -2,21 +2,21 @@ package model
 
 import "slices"
 
-// Forest is a batch made of rows of token ids, in which every common prefix
-// occurs once: rows are paths from a root of its trees.
+// Forest is a batch built from rows of token ids in which every common prefix occurs
+// once: each row is a path from the root of a tree.
 type Forest struct {
 	Batch
-	Rows  []int   // indices of the rows that it holds
+	Rows  []int   // indices of its rows
 	Paths [][]int // for each of Rows, the batch row of each of its tokens
 
 	paths []int // memory of Paths
 	segs  []run // chain of the last row
 }
 
-// Cut sorts rows, so that common prefixes lie together, and cuts them into lists
-// of at most budget different tokens, or of as many as the longest row has, which
-// needs that room anyway. A tree stays in one piece if it can; where it is cut, its
-// prefix occurs in both pieces. A list that has piece tokens takes no further tree.
+// Cut sorts rows, so that common prefixes are adjacent, and cuts them into lists of
+// at most budget distinct tokens, or as many as the longest row has, which needs that
+// room anyway. Trees are kept whole if possible; if a tree is cut, its prefix occurs
+// in both pieces. A list with piece or more tokens gets no further tree.
 func Cut(rows [][]int, piece, budget int) [][]int {
 	order := make([]int, len(rows))
 	for i := range order {
@@ -48,8 +48,8 @@ func Cut(rows [][]int, piece, budget int) [][]int {
 	return cuts
 }
 
-// freshTokens counts, for the rows in order, the tokens that no earlier row
-// shares, and for each first row of a tree the tokens of the tree.
+// freshTokens counts, for the rows in order, the tokens not shared with an earlier
+// row, and for each first row of a tree the tokens of the tree.
 func freshTokens(rows [][]int, order []int) (fresh, tree []int) {
 	fresh, tree = make([]int, len(order)), make([]int, len(order))
 	root := 0
@@ -67,7 +67,7 @@ func freshTokens(rows [][]int, order []int) (fresh, tree []int) {
 	return fresh, tree
 }
 
-// unique counts the different tokens of rows that Cut sorted.
+// unique counts the distinct tokens of rows sorted by Cut.
 func unique(rows [][]int, sorted []int) int {
 	n := 0
 	for i, row := range sorted {
@@ -79,7 +79,7 @@ func unique(rows [][]int, sorted []int) int {
 	return n
 }
 
-// common is the length of the common prefix.
+// common returns the length of the common prefix.
 func common(a, b []int) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -90,8 +90,8 @@ func common(a, b []int) int {
 	return n
 }
 
-// fill makes f the forest of some rows, sorted by Cut. at gives the memory of the
-// keys and values of batch rows from a first one on.
+// fill makes f the forest of the given rows, sorted by Cut. at returns the memory of
+// the keys and values of batch rows from a given row on.
 func (f *Forest) fill(rows [][]int, sorted []int, at func(row int) run) {
 	f.reset()
 	f.Rows, f.Paths, f.paths, f.segs = sorted, f.Paths[:0], f.paths[:0], f.segs[:0]

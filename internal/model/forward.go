@@ -7,10 +7,10 @@ import (
 	"envace/internal/kernel"
 )
 
-// forward takes a batch through the layers. It leaves the residual stream behind
-// the last layer in after(last), and ends early with an error where a layer's
-// output is not finite or ctx is done. layer is the offset of one layer from the
-// other in the memory of the keys that the batch sees.
+// forward runs a batch through the layers. It leaves the residual stream after the
+// last layer in after(last). It stops with an error if a layer's output is not finite
+// or ctx is done. layer is the stride between layers in the memory of the keys that
+// the batch attends to.
 func (p *pass) forward(ctx context.Context, b *Batch, layer int) error {
 	m, n, c := p.m, len(b.IDs), p.m.Config.Width
 	p.rope = m.rope.upTo(b.maxPos + 1)
@@ -51,7 +51,7 @@ func (p *pass) attention(l int, b *Batch, a acts, layer int) {
 	p.rows(n, func(lo, hi int) { kernel.Add(a.mid[lo*c.Width:hi*c.Width], a.x[lo*c.Width:hi*c.Width]) })
 }
 
-// place norms the heads of queries and keys (Qwen3), turns them to their
+// place normalises the heads of queries and keys (Qwen3), applies the rotary
 // positions, and scales the queries by 1/√D.
 func (p *pass) place(w *layer, b *Batch, a acts, lo, hi int) {
 	c := p.m.Config
@@ -72,8 +72,8 @@ func (p *pass) place(w *layer, b *Batch, a acts, lo, hi int) {
 	}
 }
 
-// store puts keys and values where attention reads them: keys as columns. The
-// values of a batch that sees only itself stay in qkv.
+// store writes keys, as columns, and values to where attention reads them. The
+// values of a batch that attends only to itself stay in qkv.
 func (p *pass) store(b *Batch, a acts, layer, lo, hi int) {
 	c := p.m.Config
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim

@@ -7,19 +7,19 @@ import (
 	"envace/internal/weights"
 )
 
-// Entry asks for the log-probability of Target after batch row Row.
+// Entry requests the log-probability of Target after batch row Row.
 type Entry struct{ Row, Target int }
 
-// headFloats bounds the logits that are held at once.
+// headFloats limits the number of logits held at once.
 const headFloats = 8 << 20
 
-// headRows is how many rows of logits are held at once.
+// headRows returns the number of rows of logits held at once.
 func headRows(c weights.Config) int { return min(1024, max(128, headFloats/c.Vocab)) }
 
-// HeadFloats is the memory of an output layer at work, in float32 numbers.
+// HeadFloats returns the scratch memory of an output layer, in floats.
 func HeadFloats(c weights.Config) int { return headRows(c) * (c.Vocab + 3*c.Width) }
 
-// head is the memory of the output layer: logits of a few rows at a time.
+// head is the scratch memory of the output layer: logits of a few rows at a time.
 type head struct {
 	m          *Model
 	x, h, dh   []float32 // (rows, Width)
@@ -39,8 +39,8 @@ func newHead(m *Model) *head {
 		parts: make([]float32, (n+chunk-1)/chunk*c.Width)}
 }
 
-// rows computes logits of up to headRows rows of the residual stream, which row
-// gives, into h.logits, and exponentiates them not yet.
+// rows computes the logits of up to headRows rows of the residual stream, given by
+// row, into h.logits. They are not yet exponentiated.
 func (h *head) rows(n int, row func(i int) []float32) {
 	c := h.m.Config
 	h.m.each(n, func(lo, hi int) {
@@ -57,13 +57,13 @@ func (m *Model) each(n int, f func(lo, hi int)) {
 	m.pool.Run((n+chunk-1)/chunk, func(i int) { f(i*chunk, min(n, (i+1)*chunk)) })
 }
 
-// Slope is the derivative of the loss by the log-probability lp of entry i. It is
-// called once an entry, and from several goroutines at once.
+// Slope returns the derivative of the loss with respect to lp, the log-probability of
+// entry i. It is called once per entry, concurrently.
 type Slope func(i int, lp float32) float32
 
 // run computes the log-probabilities of the entries, which are sorted by Row, from
-// the residual stream x, in chunks of whole rows. Where dx is not nil, the gradient
-// that slope starts is written into the entries' rows of dx, which were zero.
+// the residual stream x, in chunks of whole rows. If dx is not nil, the gradient
+// given by slope is written into the entries' rows of dx, which must be zero.
 func (h *head) run(x, dx []float32, entries []Entry, slope Slope) error {
 	for from := 0; from < len(entries); {
 		h.starts = h.starts[:0]
@@ -122,7 +122,7 @@ func (h *head) chunk(x, dx []float32, entries []Entry, slope Slope) error {
 	return nil
 }
 
-// measure exponentiates row i and notes the log-probabilities of its entries.
+// measure exponentiates row i and records the log-probabilities of its entries.
 func (h *head) measure(i int, entries []Entry) {
 	v := h.m.Config.Vocab
 	z := h.logits[i*v : (i+1)*v]
@@ -136,7 +136,7 @@ func (h *head) measure(i int, entries []Entry) {
 	}
 }
 
-// turn makes the gradient of row i's logits of its exponentials.
+// turn converts row i from exponentials to the gradient of its logits.
 func (h *head) turn(i int, entries []Entry) {
 	v := h.m.Config.Vocab
 	z := h.logits[i*v : (i+1)*v]
@@ -151,7 +151,7 @@ func (h *head) turn(i int, entries []Entry) {
 	}
 }
 
-// back takes the gradient of n rows of logits to the residual stream.
+// back propagates the gradient of n rows of logits to the residual stream.
 func (h *head) back(n int, dx []float32, row func(i int) int) {
 	m, c := h.m, h.m.Config.Width
 	var dh []float32

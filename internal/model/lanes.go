@@ -9,20 +9,20 @@ import (
 	"envace/internal/kernel"
 )
 
-// The products of a small model are too short to be worth dividing among threads.
-// Its rows are dealt out instead: each lane takes some trees of a call through all
-// layers, forward and back, on one thread. Lanes are as many on every machine, and
-// each has gradients of its own, added up in their order, so that no bit depends on
-// the threads.
+// The matrix products of a small model are too short to divide among threads. Its
+// rows are divided instead: each lane runs some trees of a call through all layers,
+// forward and backward, on one thread. The number of lanes is the same on every
+// machine, and each has its own gradients, which are summed in order, so that results
+// do not depend on the number of threads.
 const (
 	lanes = 4
-	// A model with fewer weights is computed in lanes.
+	// Models with fewer weights are computed in lanes.
 	laneParams = 4 << 20
-	// Trees smaller than this go through together.
+	// Trees smaller than this are computed together.
 	laneTokens = 512
 )
 
-// Lanes is in how many lanes a model of so many weights is computed.
+// Lanes returns the number of lanes for a model with the given number of weights.
 func Lanes(params int) int {
 	if params < laneParams {
 		return lanes
@@ -32,12 +32,12 @@ func Lanes(params int) int {
 
 // lane is the work of one lane in one call.
 type lane struct {
-	m    *Model // whose gradients are the lane's; the weights are shared
+	m    *Model // has the lane's gradients and shared weights
 	cuts [][]int
 	load int // tokens
 }
 
-// deal gives each cut to the lane with the least work so far.
+// deal assigns each cut to the lane with the least work so far.
 func (r *Runner) deal(rows [][]int, cuts [][]int) []*lane {
 	for i := range r.lanes {
 		r.lanes[i].cuts, r.lanes[i].load = r.lanes[i].cuts[:0], 0
@@ -62,7 +62,7 @@ func (r *Runner) deal(rows [][]int, cuts [][]int) []*lane {
 	return busy
 }
 
-// inLanes is Run on the lanes.
+// inLanes is Run, on lanes.
 func (r *Runner) inLanes(ctx context.Context, rows [][]int, asks []Ask, slope Slope) (int, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -90,7 +90,7 @@ func (r *Runner) inLanes(ctx context.Context, rows [][]int, asks []Ask, slope Sl
 	return int(computed.Load()), err
 }
 
-// ready makes what the lanes share before they run at once.
+// ready prepares what the lanes share before they run concurrently.
 func (r *Runner) ready() {
 	if r.lanes != nil {
 		return
@@ -122,7 +122,7 @@ func (r *Runner) gather(keep bool) {
 	})
 }
 
-// borrow returns a worker that computes with the weights and gradients of m.
+// borrow returns a worker for the weights and gradients of m.
 func (r *Runner) borrow(m *Model) *worker {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,8 +142,8 @@ func (r *Runner) giveBack(w *worker) {
 	r.free = append(r.free, w)
 }
 
-// twin returns a model with the weights of m that computes on the caller's thread.
-// With fresh set its gradients are its own, else those of m.
+// twin returns a model with the weights of m that computes on the caller's thread. It
+// has its own gradients if fresh is set, else those of m.
 func (m *Model) twin(fresh bool) *Model {
 	t := *m
 	t.pool = nil
@@ -200,7 +200,7 @@ func (p *Param) twin() *Param {
 	return &c
 }
 
-// packBackward lays out what the backward pass reads, for lanes to share.
+// packBackward packs the matrices that the backward pass reads, for lanes to share.
 func (m *Model) packBackward() {
 	for i := range m.layers {
 		for _, l := range m.layers[i].linears() {

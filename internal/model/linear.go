@@ -5,9 +5,9 @@ import "envace/internal/kernel"
 // linear is y = x·Wᵀ. Adapters add scale·(x·Aᵀ)·Bᵀ to some columns of y.
 type linear struct {
 	in, out  int
-	at       int            // where w lies in the slab of all weights
-	w, g     []float32      // (out, in); g is nil where W is frozen
-	fwd, bwd *kernel.Packed // Wᵀ for y, W for dx; bwd is made when first needed
+	at       int            // offset of w in the slab of all weights
+	w, g     []float32      // (out, in); g is nil if W is frozen
+	fwd, bwd *kernel.Packed // Wᵀ for y, W for dx; bwd is packed on first use
 	adapters []adapter
 }
 
@@ -21,7 +21,7 @@ type adapter struct {
 func (l *linear) plain() kernel.Mat      { return kernel.Mat{Data: l.w, Row: l.in, Col: 1} }
 func (l *linear) transposed() kernel.Mat { return kernel.Mat{Data: l.w, Row: 1, Col: l.in} }
 
-// trained tells whether anything of l takes a gradient.
+// trained reports whether any parameter of l takes a gradient.
 func (l *linear) trained() bool { return l.g != nil || len(l.adapters) > 0 }
 
 func (l *linear) repack(pool *kernel.Pool) {
@@ -56,8 +56,8 @@ func (ad *adapter) down(pool *kernel.Pool, u []float32, x kernel.Mat, n int) ker
 	return kernel.Mat{Data: u, Row: ad.rank, Col: 1}
 }
 
-// backward adds the gradients of whatever is trained in l, given dy (n, out) and
-// x (n, in). Where dx is not nil, the gradient of x is written there.
+// backward adds the gradients of the trained parameters of l, given dy (n, out) and
+// x (n, in). If dx is not nil, it writes the gradient of x there.
 func (l *linear) backward(pool *kernel.Pool, dx, dy, x, u []float32, n int) {
 	dym, dyt := kernel.Mat{Data: dy, Row: l.out, Col: 1}, kernel.Mat{Data: dy, Row: 1, Col: l.out}
 	xm := kernel.Mat{Data: x, Row: l.in, Col: 1}
@@ -73,7 +73,7 @@ func (l *linear) backward(pool *kernel.Pool, dx, dy, x, u []float32, n int) {
 	}
 }
 
-// backward adds the adapter's gradients, and its share to dx where that is not nil.
+// backward adds the adapter's gradients and, if dx is not nil, its part of dx.
 func (ad *adapter) backward(pool *kernel.Pool, dx []float32, dy, x kernel.Mat, u []float32, n int) {
 	in, r := ad.a.Shape[1], ad.rank
 	um := ad.down(pool, u, x, n)

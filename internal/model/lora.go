@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// LoRA says which linear layers carry a low-rank adapter (Hu et al. 2021):
+// LoRA configures a low-rank adapter (Hu et al. 2021):
 // y = x·Wᵀ + (Alpha/Rank)·(x·Aᵀ)·Bᵀ with A (Rank, in) and B (out, Rank).
 type LoRA struct {
 	Rank    int
 	Alpha   float64
-	Targets []string // of q_proj k_proj v_proj o_proj gate_proj up_proj down_proj; empty means all
+	Targets []string // any of q_proj k_proj v_proj o_proj gate_proj up_proj down_proj; empty means all
 	RSLoRA  bool     // divide by √Rank instead of Rank (Kalajdzievski 2023)
 }
 
@@ -22,10 +22,10 @@ func (o *LoRA) scale() float32 {
 	return float32(o.Alpha / float64(o.Rank))
 }
 
-// Targets are the linear layers that an adapter can sit on.
+// Targets are the linear layers that can have an adapter.
 var Targets = []string{"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
 
-// Check reports what is wrong with the settings.
+// Check returns an error if the settings are invalid.
 func (o *LoRA) Check() error {
 	if o.Rank < 1 {
 		return fmt.Errorf("lora rank is %d: want at least 1", o.Rank)
@@ -35,15 +35,15 @@ func (o *LoRA) Check() error {
 	}
 	for _, t := range o.Targets {
 		if !slices.Contains(Targets, t) {
-			return fmt.Errorf("lora target %q is unknown: want some of %v", t, Targets)
+			return fmt.Errorf("unknown lora target %q: want any of %v", t, Targets)
 		}
 	}
 	return nil
 }
 
-// AddLoRA puts an adapter on every target layer, trained where the base is not:
-// A uniform in ±1/√in as peft draws it, B zero, so that the model's output
-// stays as it was.
+// AddLoRA adds a trained adapter to every target layer, initialised like peft's: A
+// uniform in ±1/√in, B zero, so that the model's output is unchanged. The base weights
+// must be frozen.
 func (m *Model) AddLoRA(o LoRA, seed uint64) error {
 	if err := o.Check(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (m *Model) AddLoRA(o LoRA, seed uint64) error {
 				continue
 			}
 			ad := mod.adapt(o)
-			// As peft draws it: kaiming uniform with a = √5, which is ±1/√in.
+			// Like peft: Kaiming uniform with a = √5, which is ±1/√in.
 			rnd, bound := NewRand(seed, uint64(i), uint64(j)), 1/math.Sqrt(float64(mod.in))
 			for k := range ad.a.W {
 				ad.a.W[k] = float32((2*rnd.Float64() - 1) * bound)
@@ -69,8 +69,8 @@ func (m *Model) AddLoRA(o LoRA, seed uint64) error {
 	return nil
 }
 
-// SetLoRA puts given adapters on the linear layers that pair knows, by the name of
-// their weight without ".weight"; a and b are copied.
+// SetLoRA adds the given adapters to the linear layers for which pair returns one.
+// Layers are named by their weight without ".weight"; a and b are copied.
 func (m *Model) SetLoRA(o LoRA, pair func(module string) (a, b []float32, ok bool)) error {
 	if err := o.Check(); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (m *Model) SetLoRA(o LoRA, pair func(module string) (a, b []float32, ok boo
 				continue
 			}
 			if len(a) != o.Rank*mod.in || len(b) != mod.out*o.Rank {
-				return fmt.Errorf("adapter module %s has %d and %d numbers: want %d and %d", mod.path, len(a), len(b), o.Rank*mod.in, mod.out*o.Rank)
+				return fmt.Errorf("adapter module %s has %d and %d elements: want %d and %d", mod.path, len(a), len(b), o.Rank*mod.in, mod.out*o.Rank)
 			}
 			ad := mod.adapt(o)
 			copy(ad.a.W, a)
@@ -104,11 +104,11 @@ func (mod module) adapt(o LoRA) *adapter {
 	return &mod.adapters[len(mod.adapters)-1]
 }
 
-// LoRA returns the adapter's settings, nil without one.
+// LoRA returns the adapter's settings, nil if there is none.
 func (m *Model) LoRA() *LoRA { return m.lora }
 
-// adapters lists the adapters' parameters, layer by layer, A before B. Their
-// names are those of the adapted module with .lora_A or .lora_B.
+// adapters lists the adapters' parameters, layer by layer, A before B. They are named
+// after the adapted module, with .lora_A or .lora_B appended.
 func (m *Model) adapters() []*Param {
 	var list []*Param
 	for i := range m.layers {
@@ -121,8 +121,8 @@ func (m *Model) adapters() []*Param {
 	return list
 }
 
-// copyAdapters gives c, which has the layers of m, frozen copies of the adapters,
-// or none where every B is still zero.
+// copyAdapters adds frozen copies of the adapters to c, which has the layers of m, or
+// none if every B is still zero.
 func (c *Model) copyAdapters(m *Model) {
 	for i := range c.layers {
 		from := m.layers[i].linears()

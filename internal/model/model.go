@@ -1,11 +1,11 @@
-// Package model computes decoders of the Llama and Qwen3 families in float32:
-// forward, backward, LoRA, the key and value cache of sampling. It knows token
-// ids and numbers; objectives, requests and messages are above it.
+// Package model implements decoders of the Llama and Qwen3 families in float32:
+// forward and backward pass, LoRA and the KV cache for sampling. It works on token
+// ids and numbers; objectives, requests and messages are handled above it.
 //
-// Tokens go through the layers in batches of rows. A row's keys may lie in the
-// same batch or in a cache, and many rows may share them, so that a prefix that
-// several sequences have in common is computed once ([Pack], [Cache]). What a row
-// computes never depends on its neighbours: its bits are the same in any batch.
+// Tokens go through the layers in batches of rows. A row's keys may be in the same
+// batch or in a cache, and rows may share keys, so that a common prefix of several
+// sequences is computed once ([Forest], [Cache]). The result of a row never depends
+// on the other rows: it is bit-identical in any batch.
 package model
 
 import (
@@ -15,16 +15,16 @@ import (
 	"envace/internal/weights"
 )
 
-// Param is one tensor of weights. G is nil where it is frozen; M and V are the
-// moments of AdamW, nil before the first step.
+// Param is one weight tensor. G is its gradient, nil if frozen; M and V are AdamW's
+// moments, nil before the first step.
 type Param struct {
 	Name       string
 	Shape      []int
 	W, G, M, V []float32
 }
 
-// Model is a model's weights and how to compute with them. Its computations may
-// run at once, but for those that change weights.
+// Model holds a model's weights. Computations may run concurrently, except those that
+// change weights.
 type Model struct {
 	Config weights.Config
 
@@ -38,28 +38,28 @@ type Model struct {
 	head        linear
 	rope        *rope
 	lora        *LoRA
-	lowest      int // lowest layer with something to train; Layers if there is none
+	lowest      int // lowest layer with trained parameters; Layers if there is none
 }
 
-// layer is one decoder block. Matrices that read the same input are one.
+// layer is one decoder block. Matrices with the same input are merged into one.
 type layer struct {
 	norm1, norm2       *Param
-	qNorm, kNorm       *Param // nil but for Qwen3
+	qNorm, kNorm       *Param // Qwen3 only, else nil
 	qkv, o, gateUp, dn linear
 }
 
 // linears are the matrices of a layer.
 func (l *layer) linears() []*linear { return []*linear{&l.qkv, &l.o, &l.gateUp, &l.dn} }
 
-// module is a matrix as Hugging Face names it: rows at … at+out of a linear part.
+// module is a matrix under its Hugging Face name: rows at … at+out of a linear layer.
 type module struct {
 	name, path string // "q_proj", "model.layers.0.self_attn.q_proj"
 	*linear
 	at, out int
 }
 
-// modules lists the seven matrices of layer i, those of one linear part in the
-// order in which their rows follow each other.
+// modules lists the seven matrices of layer i; those of one linear layer are in the
+// order of their rows.
 func (m *Model) modules(i int) []module {
 	c, l := m.Config, &m.layers[i]
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
@@ -75,8 +75,8 @@ func (m *Model) modules(i int) []module {
 	return list
 }
 
-// New returns a model of the given shape; read fills the tensor of a Hugging Face
-// name. With trained set, all of its weights take gradients.
+// New returns a model of the given shape; read fills the tensor with the given
+// Hugging Face name. If trained is set, all weights take gradients.
 func New(c weights.Config, pool *kernel.Pool, trained bool, read func(name string, dst []float32) error) (*Model, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func New(c weights.Config, pool *kernel.Pool, trained bool, read func(name strin
 	return m, nil
 }
 
-// newModel makes a model whose weights are still to be filled and wired.
+// newModel allocates a model; its weights are not yet filled or wired.
 func newModel(c weights.Config, pool *kernel.Pool, trained bool) *Model {
 	m := &Model{Config: c, pool: pool, heads: kernel.Heads{Heads: c.Heads, KV: c.KVHeads, Dim: c.HeadDim}, rope: newRope(c),
 		slab: make([]float32, c.Params())}
@@ -134,7 +134,7 @@ func (m *Model) wire() {
 		l, name := &m.layers[i], func(s string) string { return fmt.Sprintf("model.layers.%d.%s.weight", i, s) }
 		l.norm1, l.norm2 = byName[name("input_layernorm")], byName[name("post_attention_layernorm")]
 		l.qNorm, l.kNorm = byName[name("self_attn.q_norm")], byName[name("self_attn.k_norm")]
-		// Query, key and value follow each other in the slab, and so do gate and up.
+		// Query, key and value are adjacent in the slab, and so are gate and up.
 		matrix(&l.qkv, name("self_attn.q_proj"), q+2*kv, c.Width)
 		matrix(&l.o, name("self_attn.o_proj"), c.Width, q)
 		matrix(&l.gateUp, name("mlp.gate_proj"), 2*c.MLP, c.Width)
@@ -173,7 +173,8 @@ func (m *Model) Trained() []*Param {
 	return append(list, m.adapters()...)
 }
 
-// Repack must follow every change of base weights: the products read a copy.
+// Repack must be called after every change of base weights: matrix products read a
+// packed copy.
 func (m *Model) Repack() {
 	for i := range m.layers {
 		for _, l := range m.layers[i].linears() {
@@ -183,8 +184,8 @@ func (m *Model) Repack() {
 	m.head.repack(m.pool)
 }
 
-// Clone returns the weights as they are now, frozen. Frozen base weights are
-// shared, not copied, and an adapter that is still zero is left out.
+// Clone returns a frozen copy of the current weights. Base weights that are already
+// frozen are shared, and an adapter that is still zero is omitted.
 func (m *Model) Clone() *Model {
 	if m.grads == nil {
 		c := *m

@@ -7,15 +7,15 @@ import (
 	"envace/internal/kernel"
 )
 
-// Moments makes the moments of AdamW, zero, where there are none yet.
+// Moments allocates AdamW's moments, as zeros, if there are none yet.
 func (p *Param) Moments() {
 	if p.M == nil {
 		p.M, p.V = make([]float32, len(p.W)), make([]float32, len(p.W))
 	}
 }
 
-// part is how many numbers one task of an optimiser stage takes. It is fixed, as
-// the order of the norm's sum depends on it.
+// part is the number of elements per task of an optimiser stage. It is fixed, because
+// the order of summation in the norm depends on it.
 const part = 1 << 14
 
 // parts runs f over the parts of the parameters; at is the index of the parameter.
@@ -37,7 +37,7 @@ func (m *Model) parts(params []*Param, f func(i int, p *Param, at, lo, hi int)) 
 	return len(list)
 }
 
-// GradNorm is the Euclidean norm of all gradients together.
+// GradNorm returns the global Euclidean norm of all gradients.
 func (m *Model) GradNorm() float64 {
 	params := m.Trained()
 	total := 0
@@ -53,9 +53,9 @@ func (m *Model) GradNorm() float64 {
 	return math.Sqrt(s)
 }
 
-// NotFinite names the parameter nearest to the output whose gradient holds a NaN or
-// an infinity: a backward pass meets it first, and all below it follow. It is ""
-// where all gradients are finite.
+// NotFinite returns the name of the parameter closest to the output whose gradient
+// contains a NaN or infinity, which is the first in backward order. It is "" if all
+// gradients are finite.
 func (m *Model) NotFinite() string {
 	for _, p := range slices.Backward(m.Trained()) {
 		if kernel.HasNaNOrInf(p.G) {
@@ -72,8 +72,8 @@ func (m *Model) ZeroGrad() {
 	}
 }
 
-// AdamW moves everything trained by one step, clears the gradients and packs
-// anew. The moments are made at the first step.
+// AdamW updates all trained parameters by one step, clears the gradients and repacks
+// the matrices. The moments are allocated at the first step.
 func (m *Model) AdamW(a kernel.Adam) {
 	params := m.Trained()
 	base := false

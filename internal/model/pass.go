@@ -9,14 +9,14 @@ import (
 	"envace/internal/weights"
 )
 
-// pass is the memory that batches of up to cap rows go through. With keep set it
-// holds every layer's activations for the backward pass, else one layer's.
+// pass is the memory for batches of up to cap rows. With keep set it holds every
+// layer's activations for the backward pass, else one layer's.
 type pass struct {
 	m      *Model
 	cap    int
 	keep   bool
 	slab   []float32
-	stride int // from one layer's activations to the next; 0 where not kept
+	stride int // between the activations of layers; 0 if not kept
 	final  []float32
 
 	h, ff, u   []float32 // scratch: (cap, Width or Heads·HeadDim), (cap, MLP), (cap, rank)
@@ -30,15 +30,15 @@ type pass struct {
 	scores [][]float32
 }
 
-// acts are the activations of one layer, each of cap rows.
+// acts are the activations of one layer, with cap rows each.
 type acts struct {
 	x, rstd1 []float32 // residual stream before the layer
 	qk       []float32 // queries and keys before their norm (Qwen3)
 	rstdQK   []float32
 	qkv      []float32 // after norm and rotation; queries scaled
-	kt       []float32 // keys, one column a row of the batch
+	kt       []float32 // keys, one column per row of the batch
 	o, lse   []float32 // output of attention
-	mid      []float32 // residual stream between the halves
+	mid      []float32 // residual stream after attention, before the MLP
 	rstd2    []float32
 	gu       []float32 // gate and up, side by side
 }
@@ -53,7 +53,7 @@ func sizes(c weights.Config) [11]int {
 	return [11]int{c.Width, 1, normed, norms, q + 2*kv, kv, q, c.Heads, c.Width, 1, 2 * c.MLP}
 }
 
-// RowFloats is the memory of one token in training, in float32 numbers.
+// RowFloats returns the memory for one token in training, in floats.
 func RowFloats(c weights.Config) int {
 	n := 0
 	for _, s := range sizes(c) {
@@ -62,7 +62,7 @@ func RowFloats(c weights.Config) int {
 	return n*c.Layers + c.Width*4 + 2*c.MLP + 2*(c.Heads+2*c.KVHeads)*c.HeadDim
 }
 
-// EvalFloats is the memory of one token in a pass that is not taken back.
+// EvalFloats returns the memory for one token in a forward-only pass, in floats.
 func EvalFloats(c weights.Config) int {
 	n := max(c.Width, c.Heads*c.HeadDim) + c.MLP
 	for _, s := range sizes(c) {
@@ -71,7 +71,7 @@ func EvalFloats(c weights.Config) int {
 	return n
 }
 
-// chunk is how many rows one task of an element-wise stage takes. It is fixed, as
+// chunk is the number of rows per task of an element-wise stage. It is fixed, because
 // the order of some sums depends on it.
 const chunk = 32
 
@@ -112,7 +112,7 @@ func (p *pass) at(l int) (a acts) {
 	return a
 }
 
-// after returns the residual stream behind a layer.
+// after returns the residual stream after a layer.
 func (p *pass) after(l int) []float32 {
 	switch {
 	case !p.keep:
@@ -123,8 +123,8 @@ func (p *pass) after(l int) []float32 {
 	return p.at(l + 1).x
 }
 
-// keys is the memory of the keys and values of batch rows from row on, within the
-// pass itself.
+// keys returns the memory of the keys and values of batch rows from row on, within
+// the pass itself.
 func (p *pass) keys(row int) run {
 	c := p.m.Config
 	s := sizes(c)
@@ -139,7 +139,7 @@ func (p *pass) rows(n int, f func(lo, hi int)) {
 	p.m.pool.Run((n+chunk-1)/chunk, func(i int) { f(i*chunk, min(n, (i+1)*chunk)) })
 }
 
-// borrow returns scratch for n scores; giveBack takes it again.
+// borrow returns scratch for n scores; giveBack returns it to the pool.
 func (p *pass) borrow(n int) []float32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,14 +159,14 @@ func (p *pass) giveBack(s []float32) {
 	p.scores = append(p.scores, s)
 }
 
-// check notes a layer whose output holds a NaN or an infinity: the first such layer stays.
+// check records the first layer whose output contains a NaN or infinity.
 func (p *pass) check(l int, x []float32) {
 	if kernel.HasNaNOrInf(x) {
 		p.bad.CompareAndSwap(0, int64(l+1))
 	}
 }
 
-// err reports what check found, and forgets it.
+// err returns the error recorded by check, and clears it.
 func (p *pass) err() error {
 	if l := p.bad.Swap(0); l > 0 {
 		return fmt.Errorf("the output of layer %d is not finite (NaN or infinite): the weights or their gradients have diverged", l-1)

@@ -7,14 +7,14 @@ import (
 	"envace/internal/weights"
 )
 
-// rope holds the cosines and sines of the positions met so far.
+// rope caches the cosines and sines of positions.
 type rope struct {
-	freq []float32 // one a pair of channels
+	freq []float32 // one per pair of channels
 	mu   sync.Mutex
 	tab  *ropeTable
 }
 
-// ropeTable has rows of half a head, one a position.
+// ropeTable has one row of half a head per position.
 type ropeTable struct {
 	n        int
 	cos, sin []float32
@@ -29,7 +29,7 @@ func newRope(c weights.Config) *rope {
 	return r
 }
 
-// slowed is Llama 3's rule: long waves are stretched, short ones kept.
+// slowed is Llama 3's scaling: long wavelengths are stretched, short ones kept.
 func slowed(f float64, s *weights.Llama3Rope) float64 {
 	if s == nil {
 		return f

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// Ask wants the log-probability of Target after position At of row Row.
+// Ask requests the log-probability of Target after position At of row Row.
 type Ask struct{ Row, At, Target int }
 
-// Runner takes rows of tokens through a model: their log-probabilities, and the
-// gradients that start from these. It keeps its memory, and serves one call at a time.
+// Runner computes log-probabilities of rows of tokens, and the gradients of a loss on
+// them. It reuses its memory, and is not safe for concurrent use.
 type Runner struct {
 	m      *Model
 	budget int
@@ -21,7 +21,7 @@ type Runner struct {
 	free  []*worker
 }
 
-// worker takes forests through a model, one after the other. It keeps its memory.
+// worker runs forests through a model, one after the other, reusing its memory.
 type worker struct {
 	m      *Model
 	budget int
@@ -34,18 +34,17 @@ type worker struct {
 	nodes  []int // batch row of each ask
 }
 
-// NewRunner returns a Runner of m that holds the activations of up to budget
-// tokens at once, or of one row where that is longer. With train set it can go
-// backward.
+// NewRunner returns a Runner for m that holds the activations of up to budget tokens
+// at once, or of a single longer row. With train set it can compute gradients.
 func NewRunner(m *Model, budget int, train bool) *Runner {
 	return &Runner{m: m, budget: budget, train: train}
 }
 
-// Run computes the log-probability of every ask, which are sorted by Row, and
-// hands it to slope, the derivative of a loss by it. A training Runner adds the
-// gradients of that loss to the model's. Rows share the prefixes they have in
-// common. It returns how many tokens were computed. An error, ctx's too, leaves the
-// gradients as they are in the middle of the work.
+// Run computes the log-probability of each ask and passes it to slope, which returns
+// the derivative of the loss with respect to it. asks are sorted by Row. A training
+// Runner adds the gradients of the loss to the model's. Common prefixes of rows are
+// computed once. Run returns the number of tokens computed. On an error, including
+// ctx's, the gradients are incomplete.
 func (r *Runner) Run(ctx context.Context, rows [][]int, asks []Ask, slope Slope) (computed int, err error) {
 	if Lanes(r.m.Config.Params()) > 1 {
 		return r.inLanes(ctx, rows, asks, slope)
@@ -55,7 +54,7 @@ func (r *Runner) Run(ctx context.Context, rows [][]int, asks []Ask, slope Slope)
 	return w.run(ctx, rows, Cut(rows, w.budget, w.budget), asks, slope)
 }
 
-// run takes cuts through the model in order.
+// run runs cuts through the model in order.
 func (r *worker) run(ctx context.Context, rows, cuts [][]int, asks []Ask, slope Slope) (computed int, err error) {
 	for _, sorted := range cuts {
 		if err := ctx.Err(); err != nil {
@@ -69,7 +68,7 @@ func (r *worker) run(ctx context.Context, rows, cuts [][]int, asks []Ask, slope 
 	return computed, nil
 }
 
-// use makes m what the worker computes with: the model it had, or a twin of it.
+// use sets the worker's model to m: its current model, or a twin of it.
 func (r *worker) use(m *Model) {
 	r.m = m
 	if r.pass != nil {
@@ -103,7 +102,7 @@ func (r *worker) some(ctx context.Context, rows [][]int, sorted []int, asks []As
 	return r.pass.backward(ctx, &r.forest.Batch, r.pass.stride)
 }
 
-// fit makes sure that n tokens have room.
+// fit ensures that there is room for n tokens.
 func (r *worker) fit(n int) {
 	if r.head == nil {
 		r.head = newHead(r.m)

@@ -1,25 +1,21 @@
 package recipe
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"envace/engine"
-	"envace/engine/cpu"
+	"envace/internal/seeds"
+	"envace/internal/synth"
 	"envace/internal/token"
 	"envace/internal/weights"
 	"envace/recipes"
 	"envace/render"
-	"envace/rollout"
 	"envace/task"
 	"envace/train"
-	"envace/workbench"
 )
 
 // special are the control tokens of the small models' format.
@@ -29,55 +25,54 @@ var special = []string{"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call
 const newModel = "new"
 
 // model opens what is trained, and its format.
-func (l *lab) model() error {
-	switch l.Model.Path {
+func (pl *pipeline) model() error {
+	switch pl.Settings.Model.Path {
 	case newModel:
-		return l.newModel()
+		return pl.newModel()
 	case "":
-		dir := filepath.Join(l.dir.Path, "base")
+		dir := filepath.Join(pl.dir.Path, "base")
 		if _, err := os.Stat(dir); err != nil {
 			unpack := func(tmp string) error { return os.CopyFS(tmp, recipes.Base()) }
 			if err := weights.ReplaceDir(dir, unpack); err != nil {
 				return fmt.Errorf("unpack the base model: %w", err)
 			}
 		}
-		return l.openModel(dir)
+		return pl.openModel(dir)
 	}
-	return l.openModel(l.Model.Path)
+	return pl.openModel(pl.Settings.Model.Path)
 }
 
-func (l *lab) engineOptions() cpu.Options {
-	o := cpu.Options{Threads: l.Threads, Seed: l.Seed, Memory: int64(l.Memory * (1 << 30)), CacheTokens: l.Cache}
-	if l.Model.LoRA > 0 {
-		o.LoRA = &cpu.LoRA{Rank: l.Model.LoRA, Alpha: cmp.Or(l.Model.Alpha, 2*float64(l.Model.LoRA))}
-	}
-	return o
+func (pl *pipeline) engineOptions() EngineOptions {
+	m := pl.Settings.Model
+	return EngineOptions{Threads: pl.Threads, Seed: pl.Seed, Memory: int64(pl.Memory * (1 << 30)), Cache: pl.Cache, LoRA: m.LoRA, Alpha: m.Alpha}
 }
 
-func (l *lab) openModel(path string) error {
+func (pl *pipeline) openModel(path string) error {
 	m, err := weights.Open(path)
 	if err != nil {
 		return err
 	}
-	if l.renderer, err = render.Open(m, l.Model.renderer()); err != nil {
+	if pl.renderer, err = render.Open(m, pl.Settings.Model.renderer()); err != nil {
 		return fmt.Errorf("model %s: %w", path, err)
 	}
 	if err := m.Close(); err != nil {
 		return err
 	}
-	o := l.engineOptions()
+	o := pl.engineOptions()
 	if m.Text.Vocabulary != nil { // of a GGUF file; a checkpoint of it is a folder
-		if o.Files, err = render.Files(l.renderer.Tokenizer(), m.Text); err != nil {
+		if o.Files, err = render.Files(pl.renderer.Tokenizer(), m.Text); err != nil {
 			return err
 		}
 	}
-	l.engine, err = cpu.Open(path, o)
+	pl.shape = m.Config
+	pl.engine, err = pl.engines(pl.Engine, path, o)
 	return err
 }
 
 // newModel trains the tokenizer and makes random weights.
-func (l *lab) newModel() error {
-	tok, err := token.Train(corpus(), l.Model.Vocab, token.Training{Special: special, Words: vocabulary()})
+func (pl *pipeline) newModel() error {
+	m := pl.Settings.Model
+	tok, err := token.Train(synth.Corpus(), m.Vocab, token.Training{Special: special, Words: synth.Words()})
 	if err != nil {
 		return err
 	}
@@ -89,58 +84,32 @@ func (l *lab) newModel() error {
 		return err
 	}
 	cfg := weights.Config{
-		Arch: weights.Qwen3, Vocab: tok.Size(), Width: l.Model.Width, Layers: l.Model.Layers, Heads: l.Model.Heads,
-		KVHeads: l.Model.KVHeads, HeadDim: l.Model.HeadDim, MLP: l.Model.MLP, Eps: 1e-6, RopeTheta: 10000,
-		Tied: true, Context: l.Model.Context, BOS: -1, EOS: []int{end}, PAD: -1,
+		Arch: weights.Qwen3, Vocab: tok.Size(), Width: m.Width, Layers: m.Layers, Heads: m.Heads,
+		KVHeads: m.KVHeads, HeadDim: m.HeadDim, MLP: m.MLP, Eps: 1e-6, RopeTheta: 10000,
+		Tied: true, Context: m.Context, BOS: -1, EOS: []int{end}, PAD: -1,
 	}
-	fresh, err := cpu.New(cfg, cpu.Options{Threads: l.Threads, Seed: l.Seed, Deviation: l.Model.Deviation, Files: files})
+	fresh, err := pl.engines(pl.Engine, "", EngineOptions{Threads: pl.Threads, Seed: pl.Seed, InitStd: m.InitStd, Files: files, Config: &cfg})
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(l.dir.Path, "start")
-	if err := fresh.Export(dir, cpu.ExportOptions{}); err != nil {
+	dir := filepath.Join(pl.dir.Path, "start")
+	if err := fresh.Export(dir, false); err != nil {
 		return err
 	}
-	return l.openModel(dir)
-}
-
-const corpusSeed = 1
-
-// corpus is what the tokenizer learns its pieces from: dialogues of the training
-// domains as text. (Every word of the workbench becomes a token in any case.)
-func corpus() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, d := range workbench.Train() {
-			tasks, err := workbench.Tasks(d, corpusSeed, "sft", 100)
-			if err != nil {
-				return
-			}
-			for _, t := range tasks {
-				for _, m := range rollout.Recorded(t).Messages() {
-					text := m.Content
-					for _, c := range m.Calls {
-						text += `{"name": "` + c.Name + `", "arguments": ` + string(c.Arguments) + "}"
-					}
-					if !yield(text) {
-						return
-					}
-				}
-			}
-		}
-	}
+	return pl.openModel(dir)
 }
 
 // base teaches a new model to copy, and then the form of dialogues that mean
 // nothing. Without copying a model of this size learns nothing of what follows.
-func (l *lab) base(ctx context.Context) error {
-	s := l.Base
-	form := l.babbling(s.Batch - s.Copy)
-	warm := l.copying("base", 3*s.Batch, 1)
-	mixed := l.copying("base", s.Copy, float64(s.Copy)/float64(s.Batch))
+func (pl *pipeline) base(ctx context.Context) error {
+	s := pl.Base
+	form := pl.babbling(s.Batch - s.Copy)
+	warm := pl.copying("base", 3*s.Batch, 1)
+	mixed := pl.copying("base", s.Copy, float64(s.Copy)/float64(s.Batch))
 	stage := train.SFT{
-		Trainer: l.engine, Steps: s.Steps, Start: l.from("base"), Adam: s.schedule(), Stage: "base", Log: log{l: l}, After: l.keep("base", s.Steps),
+		Trainer: pl.engine, Steps: s.Steps, Start: pl.from("base"), Adam: s.schedule(), Stage: "base", Log: log{pl: pl}, After: pl.keep("base", s.Steps),
 		Extra: func(step int) ([]engine.Datum, error) {
-			if step < l.Base.CopyOnly {
+			if step < pl.Base.CopyOnly {
 				return warm(step)
 			}
 			rows, err := form(step)
@@ -151,21 +120,22 @@ func (l *lab) base(ctx context.Context) error {
 			return append(rows, copies...), err
 		},
 	}
-	l.progress.Stage("base", stage.Start, s.Steps)
+	pl.progress.Stage("base", stage.Start, s.Steps)
 	if err := stage.Run(ctx); err != nil {
 		return err
 	}
-	return l.engine.Export(filepath.Join(l.dir.Path, "base"), cpu.ExportOptions{BF16: true})
+	const bf16 = true
+	return pl.engine.Export(filepath.Join(pl.dir.Path, "base"), bf16)
 }
 
 // babbling makes n dialogues a step, every message of both roles a row.
-func (l *lab) babbling(n int) func(step int) ([]engine.Datum, error) {
-	teacher := train.Teacher{Renderer: l.renderer, Options: l.options(), FewShot: l.Data.FewShot, Brief: l.Model.Brief, Seed: l.Seed}
-	b := newBabbler()
+func (pl *pipeline) babbling(n int) func(step int) ([]engine.Datum, error) {
+	teacher := train.Teacher{Renderer: pl.renderer, Options: pl.options(), FewShot: pl.Data.FewShot, Brief: pl.Model.Brief, Seed: pl.Seed}
+	dialogues := synth.NewDialogues()
 	return func(step int) ([]engine.Datum, error) {
 		var examples []train.Example
 		for i := range n {
-			t := b.task(rollout.Seed(l.Seed, rollout.SeedOf("babble"), uint64(step), uint64(i)))
+			t := dialogues.Task(seeds.Derive(pl.Seed, seeds.Of("babble"), uint64(step), uint64(i)))
 			for _, teach := range []func(task.Task) ([]train.Example, error){teacher.Act, teacher.Rehearse} {
 				e, err := teach(t)
 				if err != nil {
@@ -178,61 +148,23 @@ func (l *lab) babbling(n int) func(step int) ([]engine.Datum, error) {
 	}
 }
 
-// copying makes n rows a step whose second half repeats the first: words in an
-// order that nothing predicts, some others between, the same words again. Only the
-// second half has a loss; all rows together weigh share.
-func (l *lab) copying(stage string, n int, share float64) func(step int) ([]engine.Datum, error) {
-	words := l.wordTokens()
+// copying makes n rows of copying a step, which together weigh share.
+func (pl *pipeline) copying(stage string, n int, share float64) func(step int) ([]engine.Datum, error) {
+	words := pl.wordTokens()
 	return func(step int) ([]engine.Datum, error) {
 		if len(words) == 0 {
 			return nil, fmt.Errorf("no word of the workbench is one token of this model, so there is nothing to copy: want %s.copy of 0", stage)
 		}
-		r := rand.New(rand.NewPCG(rollout.Seed(l.Seed, rollout.SeedOf(stage)), uint64(step)))
-		data := make([]engine.Datum, n)
-		for i := range data {
-			data[i] = copyRow(r, words, share/float64(n*(copied-1)))
-		}
-		return data, nil
+		r := rand.New(rand.NewPCG(seeds.Derive(pl.Seed, seeds.Of(stage)), uint64(step)))
+		return synth.Copying(r, words, n, share), nil
 	}
 }
 
-const copied = 24 // words of a copy row
-
-func copyRow(r *rand.Rand, words []int, w float64) engine.Datum {
-	first := make([]int, copied)
-	for i := range first {
-		first[i] = words[r.IntN(len(words))]
-	}
-	tokens := append([]int{}, first...)
-	for range r.IntN(9) {
-		tokens = append(tokens, words[r.IntN(len(words))])
-	}
-	start := len(tokens)
-	tokens = append(tokens, first...)
-	n := len(tokens) - 1
-	d := engine.Datum{Input: tokens[:n], Target: tokens[1:], Weight: make([]float32, n)}
-	for i := start; i < n; i++ { // the first repeated word cannot be foretold
-		d.Weight[i] = float32(w)
-	}
-	return d
-}
-
-// vocabulary is what must be one token each: the workbench's words, and the
-// numbers that occur in it. A number of two tokens was copied wrongly more often
-// than not.
-func vocabulary() []string {
-	words := workbench.Words()
-	for n := range 100 {
-		words = append(words, strconv.Itoa(n))
-	}
-	return words
-}
-
-// wordTokens are the tokens of the workbench's words, in the model's vocabulary.
-func (l *lab) wordTokens() []int {
+// wordTokens are the words to copy that are one token in the model's vocabulary.
+func (pl *pipeline) wordTokens() []int {
 	var out []int
-	for _, w := range vocabulary() {
-		if ids := l.renderer.Tokenizer().Encode(w); len(ids) == 1 {
+	for _, w := range synth.Words() {
+		if ids := pl.renderer.Tokenizer().Encode(w); len(ids) == 1 {
 			out = append(out, ids[0])
 		}
 	}

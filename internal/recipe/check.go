@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"envace/internal/kernel"
 	"envace/render"
@@ -18,7 +19,7 @@ func (s Settings) Check() error {
 			return err
 		}
 	}
-	for _, check := range []func() error{s.checkStages, s.checkChoices, s.checkTogether} {
+	for _, check := range []func() error{s.checkStages, s.checkChoices, s.checkTogether, s.checkGiven} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -62,14 +63,15 @@ func (s Settings) bounds() []bound {
 	list := []bound{
 		{name: "threads", value: float64(s.Threads), most: 1024, upTo: true},
 		{name: "memory", value: s.Memory, most: 1 << 20, upTo: true}, from("cache", s.Cache, 0),
-		from("model.lora", s.Model.LoRA, 0), from("model.alpha", s.Model.Alpha, 0), from("model.deviation", s.Model.Deviation, 0),
+		from("model.lora", s.Model.LoRA, 0), from("model.alpha", s.Model.Alpha, 0), from("model.init_std", s.Model.InitStd, 0),
 		from("data.sft", s.Data.SFT, 0), from("data.rl", s.Data.RL, 0),
-		from("data.turns", s.Data.Turns, 0), from("data.tokens", s.Data.Tokens, 0), share("data.held", s.Data.Held),
+		from("base.copy", s.Base.Copy, 0), from("base.copy_only", s.Base.CopyOnly, 0), from("sft.copy", s.SFT.Copy, 0),
+		from("data.turns", s.Data.Turns, 0), from("data.tokens", s.Data.Tokens, 0), share("data.held_out", s.Data.HeldOut),
 		from("rl.minibatch", s.RL.Minibatch, 0), from("rl.temperature", s.RL.Temperature, 0),
 		from("rl.max_tokens", s.RL.MaxTokens, 0), from("rl.messages", s.RL.Messages, 0), from("rl.seconds", s.RL.Seconds, 0), share("rl.rehearse", s.RL.Rehearse),
 		share("rl.clip_low", s.RL.ClipLow), from("rl.clip_high", s.RL.ClipHigh, 0), from("rl.dual_clip", s.RL.DualClip, 0), from("rl.kl", s.RL.KL, 0),
 		from("eval.every", s.Eval.Every, 0), from("eval.curve", s.Eval.Curve, 0), from("eval.tasks", s.Eval.Tasks, 0),
-		from("eval.held", s.Eval.Held, 0), from("eval.rehearse", s.Eval.Rehearse, 0), from("eval.save", s.Eval.Save, 0),
+		from("eval.held_out", s.Eval.HeldOut, 0), from("eval.rehearse", s.Eval.Rehearse, 0), from("eval.save", s.Eval.Save, 0),
 	}
 	if s.RL.Steps > 0 {
 		list = append(list, from("rl.group", s.RL.Group, 1))
@@ -82,17 +84,16 @@ func (s Settings) bounds() []bound {
 
 type namedStage struct {
 	name string
-	Stage
+	Optim
 }
 
 func (s Settings) stages() []namedStage {
-	return []namedStage{{"base", s.Base}, {"sft", s.SFT}, {"rl", s.RL.Stage}}
+	return []namedStage{{"base", s.Base.Optim}, {"sft", s.SFT.Optim}, {"rl", s.RL.Optim}}
 }
 
-func (s Stage) bounds(name string) []bound {
+func (s Optim) bounds(name string) []bound {
 	list := []bound{
-		from(name+".steps", s.Steps, 0), from(name+".copy", s.Copy, 0), from(name+".copy_only", s.CopyOnly, 0),
-		from(name+".lr", s.LR, 0), share(name+".final", s.Final), from(name+".warmup", s.Warmup, 0),
+		from(name+".steps", s.Steps, 0), from(name+".lr", s.LR, 0), share(name+".final", s.Final), from(name+".warmup", s.Warmup, 0),
 		{name: name + ".beta2", value: s.Beta2, most: 1}, from(name+".decay", s.Decay, 0), from(name+".clip", s.Clip, 0),
 	}
 	if s.Steps > 0 {
@@ -102,7 +103,10 @@ func (s Stage) bounds(name string) []bound {
 }
 
 func (s Settings) checkStages() error {
-	for _, stage := range s.stages() {
+	for _, stage := range []struct {
+		name string
+		Stage
+	}{{"base", s.Base.Stage}, {"sft", s.SFT}} {
 		if stage.Steps > 0 && stage.Copy > stage.Batch {
 			return fmt.Errorf("setting %s.copy is %d: want at most %s.batch, which is %d", stage.name, stage.Copy, stage.name, stage.Batch)
 		}
@@ -134,16 +138,51 @@ func (s Settings) checkChoices() error {
 
 func (s Settings) checkTogether() error {
 	switch {
-	case s.Data.Checklists != "" && s.Data.Path == "":
-		return fmt.Errorf("checklists %s are given without dialogues: give --data too", s.Data.Checklists)
 	case s.Base.Steps > 0 && s.Model.LoRA > 0:
 		return fmt.Errorf("setting base.steps is %d: a base is trained whole, not by an adapter of rank %d", s.Base.Steps, s.Model.LoRA)
+	case s.RL.Steps > 0 && s.Policies.Act != "" && s.Policies.Rehearse != "":
+		return fmt.Errorf("settings policies.act and policies.rehearse are %q and %q: want one of them left to the model that is trained", s.Policies.Act, s.Policies.Rehearse)
 	case s.RL.Steps == 0 && len(s.With) > 0:
 		return fmt.Errorf("baseline %s of --with is compared with rehearsal RL: want rl.steps of at least 1", s.With[0])
 	case s.SFT.Steps == 0 && slices.Contains(s.With, WithSFTMore):
 		return fmt.Errorf("baseline %s of --with goes on with SFT: want sft.steps of at least 1", WithSFTMore)
-	case s.Data.Path != "" && slices.Contains(s.With, WithReal):
-		return fmt.Errorf("baseline %s of --with plays with real tools, which recorded dialogues (--data) do not have", WithReal)
 	}
 	return nil
+}
+
+// checkGiven refuses what Set was asked for and what cannot have an effect beside the
+// other settings. A recipe may say it, for runs that set those otherwise; and what is
+// given as nothing only says what is so.
+func (s Settings) checkGiven() error {
+	fields := s.fields()
+	for _, rule := range s.idle() {
+		for _, name := range rule.names {
+			if rule.holds && slices.Contains(s.given, name) && !fields[name].IsZero() {
+				return fmt.Errorf("setting %s %s", name, rule.why)
+			}
+		}
+	}
+	return nil
+}
+
+// idle are the settings that have no effect beside others, and why.
+func (s Settings) idle() []idleRule {
+	recorded := strings.HasPrefix(s.Data.Suite, "dialogues:")
+	return []idleRule{
+		{s.Model.LoRA == 0, "scales an adapter: give --lora", []string{"model.alpha"}},
+		{s.Model.Path != newModel, `shapes a new model: want model.path of "new"`, []string{
+			"model.layers", "model.width", "model.heads", "model.kv_heads", "model.head_dim", "model.mlp", "model.vocab", "model.context", "model.init_std"}},
+		{!recorded, "is of recorded dialogues: give --data", []string{"data.turns", "data.held_out"}},
+		{recorded, "counts tasks of held-out domains, which recorded dialogues (--data) do not have: data.held_out is the share of them that is tested on", []string{"eval.held_out"}},
+		{recorded, "is of tests with real tools, which recorded dialogues (--data) do not have", []string{"eval.rehearse"}},
+		{s.Eval.Tasks == 0, "is measured on the tasks of the tests: want eval.tasks of at least 1", []string{"eval.rehearse"}},
+		{s.RL.KL == 0, "is how the penalty rl.kl is estimated: want rl.kl above 0", []string{"rl.kl_kind"}},
+		{s.RL.Minibatch == 0, "bounds ratios, which are all 1 while a step has one minibatch: want rl.minibatch of at least 1", []string{"rl.clip_low", "rl.clip_high", "rl.dual_clip"}},
+	}
+}
+
+type idleRule struct {
+	holds bool
+	why   string
+	names []string
 }

@@ -19,7 +19,7 @@ func TestOddSettings(t *testing.T) {
 		"sft.steps": {"0", "1", "2"}, "sft.batch": {"1", "2", "3"}, "sft.copy": {"0", "1", "2"}, "sft.warmup": {"0", "1", "9"},
 		"rl.steps": {"0", "1", "2"}, "rl.batch": {"1", "7"}, "rl.group": {"1", "3"}, "rl.minibatch": {"0", "1", "99"},
 		"rl.temperature": {"0", "1"}, "rl.max_tokens": {"1", "4"}, "rl.messages": {"0", "1"}, "rl.seconds": {"0", "100"}, "model.thinking": {"", "on", "off"}, "model.history": {"", "split"}, "rl.kl": {"0", "0.1"},
-		"eval.every": {"0", "1", "2"}, "eval.curve": {"0", "1", "3"}, "eval.tasks": {"0", "1", "2"}, "eval.held": {"0", "1"},
+		"eval.every": {"0", "1", "2"}, "eval.curve": {"0", "1", "3"}, "eval.tasks": {"0", "1", "2"}, "eval.held_out": {"0", "1"},
 		"eval.rehearse": {"0", "1", "2"}, "eval.save": {"0", "1", "3"}, "model.lora": {"0", "0", "2"}, "memory": {"0", "0.2"}, "cache": {"0", "256"},
 		"with": {"[]", `["real"]`, `["sft-more"]`, `["sft-more", "real"]`},
 	}
@@ -59,14 +59,14 @@ func TestOddSettings(t *testing.T) {
 // carriedOut reports whether s was not refused.
 func carriedOut(t *testing.T, s Settings) bool {
 	out := filepath.Join(t.TempDir(), "run")
-	if err := Run(t.Context(), s, out, false, io.Discard); err != nil {
+	if err := carryOut(t.Context(), s, out, false, io.Discard); err != nil {
 		if begun(out) || strings.Contains(err.Error(), "panic") {
 			t.Errorf("failed under way: %v", err)
 		}
 		t.Logf("refused: %v", err)
 		return false
 	}
-	if err := Run(t.Context(), s, out, true, io.Discard); err != nil {
+	if err := carryOut(t.Context(), s, out, true, io.Discard); err != nil {
 		t.Errorf("looked at again: %v", err)
 	}
 	return true

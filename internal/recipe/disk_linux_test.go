@@ -65,18 +65,18 @@ func TestFullDisk(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := disk(t, 0)
 			out, filler := filepath.Join(dir, "run"), filepath.Join(dir, "filler")
-			err := Run(t.Context(), s, out, false, &trigger{on: "sft  ", do: func() { fill(t, filler, tt.free) }})
+			err := carryOut(t.Context(), s, out, false, &trigger{on: "sft  ", do: func() { fill(t, filler, tt.free) }})
 			if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), tt.says) {
 				t.Fatalf("got %v", err)
 			}
 			t.Log(err)
-			if err := Run(t.Context(), s, out, true, io.Discard); !errors.Is(err, run.ErrSpace) {
+			if err := carryOut(t.Context(), s, out, true, io.Discard); !errors.Is(err, run.ErrSpace) {
 				t.Fatalf("resumed on a full disk: %v", err)
 			}
 			if err := os.Remove(filler); err != nil {
 				t.Fatal(err)
 			}
-			if err := Run(t.Context(), s, out, true, io.Discard); err != nil {
+			if err := carryOut(t.Context(), s, out, true, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			same(t, files(t, out), want)
@@ -94,7 +94,7 @@ func TestRunFolderThatWillNotDo(t *testing.T) {
 	}{{"disk too full", full, run.ErrSpace}, {"disk that cannot be written", disk(t, unix.MS_RDONLY), run.ErrReadOnly}} {
 		t.Run(tt.name, func(t *testing.T) {
 			out := filepath.Join(tt.dir, "run")
-			if err := Run(t.Context(), tiny(t), out, false, io.Discard); !errors.Is(err, tt.want) {
+			if err := carryOut(t.Context(), tiny(t), out, false, io.Discard); !errors.Is(err, tt.want) {
 				t.Fatalf("got %v, want %v", err, tt.want)
 			}
 			if _, err := os.Stat(out); err == nil {

@@ -36,7 +36,7 @@ func TestCheckpointThatCannotBeWritten(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	err := Run(t.Context(), s, out, false, &trigger{on: "sft  ", do: block})
+	err := carryOut(t.Context(), s, out, false, &trigger{on: "sft  ", do: block})
 	if err == nil {
 		t.Fatal("the run went on without its checkpoint")
 	}
@@ -47,7 +47,7 @@ func TestCheckpointThatCannotBeWritten(t *testing.T) {
 	if err := os.Rename(aside, checkpoints); err != nil {
 		t.Fatal(err)
 	}
-	if err := Run(t.Context(), s, out, true, io.Discard); err != nil {
+	if err := carryOut(t.Context(), s, out, true, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	same(t, files(t, out), files(t, whole(t, s)))

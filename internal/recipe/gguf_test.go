@@ -23,7 +23,7 @@ import (
 func TestRunOfGGUF(t *testing.T) {
 	file := tinyGGUF(t)
 	want := greeting(t, file)
-	set := []string{"model.path=" + file, "base.steps=0", "sft.steps=1", "rl.steps=0", "with=[]", "eval.tasks=0", "eval.held=0", "eval.rehearse=0"}
+	set := []string{"model.path=" + file, "base.steps=0", "sft.steps=1", "rl.steps=0", "with=[]", "eval.tasks=0", "eval.held_out=0", "eval.rehearse=0"}
 
 	sft := filepath.Join(whole(t, tiny(t, set...)), run.Checkpoints, "sft")
 	if got := greeting(t, sft); !slices.Equal(got, want) {

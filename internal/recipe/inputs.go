@@ -10,13 +10,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"envace/suite"
 )
 
 // inputs are the fingerprints of the files that a run reads again when it is
 // resumed, by path.
-func (l *lab) inputs() (map[string]string, error) {
+func (pl *pipeline) inputs() (map[string]string, error) {
 	out := map[string]string{}
-	for _, root := range []string{l.Model.Path, l.Data.Path, l.Data.Checklists} {
+	roots := append([]string{pl.Settings.Model.Path}, pl.policyFiles()...)
+	if s, ok := pl.suite.(suite.Filed); ok {
+		roots = append(roots, s.Files()...)
+	}
+	for _, root := range roots {
 		if root == "" || root == newModel {
 			continue
 		}
@@ -64,14 +70,14 @@ func fingerprint(path string) (string, error) {
 }
 
 // unchanged refuses to go on with other files than those the run began with.
-func (l *lab) unchanged() error {
-	now, err := l.inputs()
+func (pl *pipeline) unchanged() error {
+	now, err := pl.inputs()
 	if err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
 	var all []error
-	for _, path := range slices.Sorted(maps.Keys(l.state.Inputs)) {
-		switch is, was := now[path], l.state.Inputs[path]; is {
+	for _, path := range slices.Sorted(maps.Keys(pl.state.Inputs)) {
+		switch is, was := now[path], pl.state.Inputs[path]; is {
 		case was:
 		case "":
 			all = append(all, fmt.Errorf("resume: %s is gone, the run began with it: put it back, or start a new run", path))

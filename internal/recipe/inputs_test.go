@@ -13,11 +13,11 @@ import (
 // one changed; with the old one put back it ends as if nothing had happened.
 func TestResumeWithOtherFiles(t *testing.T) {
 	data := dialogues(t, "hi", "look", "again", "once more")
-	s := tiny(t, "data.path="+data, "data.held=0", "with=[]", "base.steps=0", "sft.copy=0", "rl.batch=1")
+	s := tiny(t, "data.suite=dialogues:"+data, "data.held_out=0", "with=[]", "base.steps=0", "sft.copy=0", "rl.batch=1")
 	want := files(t, whole(t, s))
 	out := filepath.Join(t.TempDir(), "run")
 	ctx := newCountdown(t, 4)
-	if err := Run(ctx, s, out, false, io.Discard); !errors.Is(err, ErrInterrupted) {
+	if err := carryOut(ctx, s, out, false, io.Discard); !errors.Is(err, ErrInterrupted) {
 		t.Fatal(err)
 	}
 	ctx.cancel()
@@ -29,7 +29,7 @@ func TestResumeWithOtherFiles(t *testing.T) {
 		if err := os.WriteFile(path, append(old[:len(old):len(old)], '\n'), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		err = Run(t.Context(), s, out, true, io.Discard)
+		err = carryOut(t.Context(), s, out, true, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), path+" has changed since the run began") {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -37,7 +37,7 @@ func TestResumeWithOtherFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Run(t.Context(), s, out, true, io.Discard); err != nil {
+	if err := carryOut(t.Context(), s, out, true, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	same(t, files(t, out), want)

@@ -13,29 +13,29 @@ import (
 )
 
 // finish notes that a leg is done, and saves what comes after it starts from.
-func (l *lab) finish(name string) error {
-	l.state.Done = append(l.state.Done, name)
-	l.state.Step = 0
-	return l.save()
+func (pl *pipeline) finish(name string) error {
+	pl.state.Done = append(pl.state.Done, name)
+	pl.state.Step = 0
+	return pl.save()
 }
 
 // keep is the After of a stage: it saves when due, at the end, and when the run
 // is asked to stop. A stage that is stopped after its last step has yet to finish.
-func (l *lab) keep(stage string, steps int) func(ctx context.Context, step int) error {
+func (pl *pipeline) keep(stage string, steps int) func(ctx context.Context, step int) error {
 	return func(ctx context.Context, step int) error {
-		stop, last := l.stop.Err() != nil, step == steps-1
-		if !stop && !last && (l.Eval.Save == 0 || (step+1)%l.Eval.Save != 0) {
+		stop, last := pl.stop.Err() != nil, step == steps-1
+		if !stop && !last && (pl.Eval.Save == 0 || (step+1)%pl.Eval.Save != 0) {
 			return nil
 		}
 		name := fmt.Sprintf("%s-%d", stage, step+1)
 		if last {
 			name = stage
 		}
-		if err := l.checkpoint(ctx, name); err != nil {
+		if err := pl.checkpoint(ctx, name); err != nil {
 			return err
 		}
-		l.state.Stage, l.state.Step = stage, step+1
-		if err := l.save(); err != nil {
+		pl.state.Stage, pl.state.Step = stage, step+1
+		if err := pl.save(); err != nil {
 			return err
 		}
 		if stop {
@@ -47,17 +47,17 @@ func (l *lab) keep(stage string, steps int) func(ctx context.Context, step int) 
 
 // checkpoint saves the engine and drops the last checkpoint that was not the end
 // of a stage.
-func (l *lab) checkpoint(ctx context.Context, name string) error {
-	old := l.state.Checkpoint
+func (pl *pipeline) checkpoint(ctx context.Context, name string) error {
+	old := pl.state.Checkpoint
 	path := filepath.Join(run.Checkpoints, name)
-	if err := l.engine.Save(ctx, filepath.Join(l.dir.Path, path)); err != nil {
+	if err := pl.engine.Save(ctx, filepath.Join(pl.dir.Path, path)); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	l.state.Checkpoint = path
+	pl.state.Checkpoint = path
 	if old == "" || old == path || slices.Contains(ends, filepath.Base(old)) {
 		return nil
 	}
-	l.state.stale = append(l.state.stale, filepath.Join(l.dir.Path, old))
+	pl.state.stale = append(pl.state.stale, filepath.Join(pl.dir.Path, old))
 	return nil
 }
 
@@ -68,11 +68,11 @@ var ends = []string{start, "base", "sft", "rl", WithSFTMore, WithReal}
 const start = "start"
 
 // origin is the checkpoint that RL and the baselines start from.
-func (l *lab) origin() string {
+func (pl *pipeline) origin() string {
 	switch {
-	case l.SFT.Steps > 0:
+	case pl.SFT.Steps > 0:
 		return "sft"
-	case l.Base.Steps > 0:
+	case pl.Base.Steps > 0:
 		return "base"
 	}
 	return start
@@ -80,18 +80,18 @@ func (l *lab) origin() string {
 
 // sweep removes what a killed process left among the checkpoints: those that no
 // state names any more, and unfinished ones.
-func (l *lab) sweep() error {
-	entries, err := os.ReadDir(filepath.Join(l.dir.Path, run.Checkpoints))
+func (pl *pipeline) sweep() error {
+	entries, err := os.ReadDir(filepath.Join(pl.dir.Path, run.Checkpoints))
 	if err != nil {
 		return fmt.Errorf("resume: %w", err)
 	}
 	for _, e := range entries {
 		name := e.Name()
 		ours := slices.ContainsFunc(ends, func(end string) bool { return strings.HasPrefix(strings.TrimPrefix(name, "."), end) })
-		if !ours || slices.Contains(ends, name) || name == filepath.Base(l.state.Checkpoint) {
+		if !ours || slices.Contains(ends, name) || name == filepath.Base(pl.state.Checkpoint) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(l.dir.Path, run.Checkpoints, name)); err != nil {
+		if err := os.RemoveAll(filepath.Join(pl.dir.Path, run.Checkpoints, name)); err != nil {
 			return fmt.Errorf("drop old checkpoint: %w", err)
 		}
 	}
@@ -99,28 +99,28 @@ func (l *lab) sweep() error {
 }
 
 // save writes the state; only then checkpoints that it no longer names may go.
-func (l *lab) save() error {
-	l.state.Seconds += time.Since(l.began).Seconds()
-	l.began = time.Now()
-	if err := l.dir.Sync(); err != nil {
+func (pl *pipeline) save() error {
+	pl.state.Seconds += time.Since(pl.began).Seconds()
+	pl.began = time.Now()
+	if err := pl.dir.Sync(); err != nil {
 		return err
 	}
-	if err := l.state.write(filepath.Join(l.dir.Path, stateFile)); err != nil {
+	if err := pl.state.write(filepath.Join(pl.dir.Path, stateFile)); err != nil {
 		return err
 	}
-	for _, old := range l.state.stale {
+	for _, old := range pl.state.stale {
 		if err := os.RemoveAll(old); err != nil {
 			return fmt.Errorf("drop old checkpoint: %w", err)
 		}
 	}
-	l.state.stale = nil
+	pl.state.stale = nil
 	return nil
 }
 
 // from returns the first step of a stage: where it was left, or 0.
-func (l *lab) from(stage string) int {
-	if l.state.Stage == stage && !slices.Contains(l.state.Done, stage) {
-		return l.state.Step
+func (pl *pipeline) from(stage string) int {
+	if pl.state.Stage == stage && !slices.Contains(pl.state.Done, stage) {
+		return pl.state.Step
 	}
 	return 0
 }

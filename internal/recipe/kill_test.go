@@ -3,38 +3,47 @@ package recipe
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"envace/internal/run"
 )
 
-// victim is what TestVictim carries out in a process of its own.
+// victim is a run that a process of its own carries out, so that it can be killed.
 type victim struct {
 	Settings Settings
 	Out      string
 }
 
+// victimVariable holds a victim as JSON in the environment of such a process.
 const victimVariable = "ENVACE_TEST_VICTIM"
 
-// TestVictim is no test, but the process that TestKilledRunIsTheSame kills.
-func TestVictim(t *testing.T) {
-	var v victim
+// TestMain runs the tests, or is the process that TestKilledRunIsTheSame kills.
+func TestMain(m *testing.M) {
 	text, ok := os.LookupEnv(victimVariable)
 	if !ok {
-		return
+		os.Exit(m.Run())
 	}
+	if err := suffer(text); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// suffer carries out the victim.
+func suffer(text string) error {
+	var v victim
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
+		return fmt.Errorf("%s: %w", victimVariable, err)
 	}
-	if err := Run(t.Context(), v.Settings, v.Out, begun(v.Out), io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	return carryOut(context.Background(), v.Settings, v.Out, begun(v.Out), io.Discard)
 }
 
 // begun reports whether dir holds a run that can be resumed.
@@ -74,19 +83,57 @@ func TestKilledRunIsTheSame(t *testing.T) {
 	same(t, files(t, out), want)
 }
 
-// live lets a process carry out v and kills it after its lifetime. It reports
-// whether the process came to its end before.
-func live(t *testing.T, v victim, lifetime time.Duration) bool {
+// The process to kill carries out its run and nothing else: it says what goes wrong,
+// and no test passes in it.
+func TestVictimIsNoTest(t *testing.T) {
+	good := tiny(t, "base.steps=0", "sft.steps=1", "sft.copy=0", "rl.steps=0", "eval.tasks=0", "eval.rehearse=0", "eval.every=0", "with=[]")
+	bad := good
+	bad.SFT.Batch = -1
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, told string // told is "" where the process ends well
+		v          any
+	}{
+		{"a run", "", victim{good, filepath.Join(t.TempDir(), "run")}},
+		{"settings that are refused", "setting sft.batch is -1", victim{bad, filepath.Join(t.TempDir(), "run")}},
+		{"no folder", "create run folder", victim{good, filepath.Join(file, "run")}},
+		{"no victim", victimVariable, "nobody"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := process(t.Context(), t, tt.v)
+			told, err := cmd.CombinedOutput()
+			if (err != nil) != (tt.told != "") || !strings.Contains(string(told), tt.told) || strings.Contains(string(told), "PASS") {
+				t.Fatalf("%v\n%s", err, told)
+			}
+			if v, ok := tt.v.(victim); ok && begun(v.Out) != (err == nil) {
+				t.Errorf("a run folder is there: %v", begun(v.Out))
+			}
+		})
+	}
+}
+
+// process is this program as one that carries out v.
+func process(ctx context.Context, t *testing.T, v any) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), victimVariable+"="+string(text))
+	return cmd
+}
+
+// live lets a process carry out v and kills it after its lifetime. It reports
+// whether the process came to its end before.
+func live(t *testing.T, v victim, lifetime time.Duration) bool {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), lifetime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestVictim$", "-test.count=1")
-	cmd.Env = append(os.Environ(), victimVariable+"="+string(text))
-	told, err := cmd.CombinedOutput()
+	told, err := process(ctx, t, v).CombinedOutput()
 	if err != nil && ctx.Err() == nil {
 		t.Fatalf("%v\n%s", err, told)
 	}

@@ -2,7 +2,6 @@ package recipe
 
 import (
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -12,48 +11,48 @@ import (
 )
 
 // report writes what came of the run, from what lies in its folder.
-func (l *lab) report() error {
-	l.progress.Stage("report", 0, 0)
-	if err := l.save(); err != nil {
+func (pl *pipeline) report() error {
+	pl.progress.Stage("report", 0, 0)
+	if err := pl.save(); err != nil {
 		return err
 	}
-	points, err := run.ReadMetrics(l.dir.Path)
+	points, err := run.ReadMetrics(pl.dir.Path)
 	if err != nil {
 		return err
 	}
 	r := run.Report{
-		Title: l.Title, Recipe: l.Recipe, Version: version(), Seed: l.Seed, Started: l.state.Started, Seconds: l.state.Seconds,
-		Machine: run.Machine{CPU: cpuName(), ISA: isa(), Threads: l.Threads}, Model: l.describe(),
-		Curve: curve(points), Cost: cost(points), Notes: l.notes(),
+		Title: pl.Title, Recipe: pl.Recipe, Version: run.Version(), Seed: pl.Seed, Started: pl.state.Started, Seconds: pl.state.Seconds,
+		Machine: run.Machine{CPU: cpuName(), ISA: isa(), Threads: pl.Threads}, Model: pl.describe(),
+		Curve: curve(points), Cost: cost(points), Notes: pl.notes(),
 	}
-	for _, s := range l.state.Scores {
-		sys := run.NewSystem(s.System, s.World, s.Split, l.Seed, s.Outcomes)
+	for _, s := range pl.state.Scores {
+		sys := run.NewSystem(s.System, s.World, s.Split, pl.Seed, s.Outcomes)
 		sys.Tokens = s.Tokens
 		r.Systems = append(r.Systems, sys)
 	}
-	r.Comparisons = l.comparisons()
+	r.Comparisons = pl.comparisons()
 	r.Summary = summary(r)
-	if s, ok := l.state.find("rehearsed", run.Rehearsal, SplitID); ok {
+	if s, ok := pl.state.find("rehearsed", run.Rehearsal, SplitID); ok {
 		class, exact := s.Fidelity.Rates()
 		r.Fidelity = map[string]float64{"class": class, "exact": exact, "calls": float64(s.Fidelity.Calls)}
 	}
-	if r.Examples, err = l.readable(); err != nil {
+	if r.Examples, err = pl.readable(); err != nil {
 		return err
 	}
-	return l.dir.WriteReport(r)
+	return pl.dir.WriteReport(r)
 }
 
 // pairs are the comparisons that a run can make.
 var pairs = [][2]string{{"sft", "base"}, {"rehearsed", "sft"}, {"rehearsed", WithSFTMore}, {"rehearsed", WithReal}}
 
-func (l *lab) comparisons() []run.Comparison {
+func (pl *pipeline) comparisons() []run.Comparison {
 	var out []run.Comparison
-	for _, t := range l.material.tests {
-		for _, p := range append(slices.Clone(pairs), [2]string{testTimeName(l.Eval.Rehearse), "rehearsed"}) {
-			a, oka := l.state.find(p[0], t.world, t.split)
-			b, okb := l.state.find(p[1], t.world, t.split)
+	for _, t := range pl.splits.tests {
+		for _, p := range append(slices.Clone(pairs), [2]string{testTimeName(pl.Eval.Rehearse), "rehearsed"}) {
+			a, oka := pl.state.find(p[0], t.world, t.split)
+			b, okb := pl.state.find(p[1], t.world, t.split)
 			if oka && okb {
-				out = append(out, run.NewComparison(p[0], p[1], t.split, l.Seed, a.Outcomes, b.Outcomes))
+				out = append(out, run.NewComparison(p[0], p[1], t.split, pl.Seed, a.Outcomes, b.Outcomes))
 			}
 		}
 	}
@@ -104,7 +103,7 @@ func cost(points []run.Point) run.Cost {
 		for _, p := range points {
 			rc.Sampled += int(p.Values["tokens_"+rc.Role])
 			rc.Prompt += int(p.Values["prompt_"+rc.Role])
-			rc.Turns += int(p.Values["turns_"+rc.Role]*p.Values["episodes"] + 0.5)
+			rc.Turns += int(p.Values["turns_"+rc.Role])
 		}
 		if rc.Turns > 0 {
 			c.Roles = append(c.Roles, rc)
@@ -135,10 +134,10 @@ func cost(points []run.Point) run.Cost {
 }
 
 // readable picks whole episodes to read, imagined and real.
-func (l *lab) readable() ([]run.Episode, error) {
+func (pl *pipeline) readable() ([]run.Episode, error) {
 	var all []run.Episode
-	err := run.ReadEpisodes(l.dir.Path, func(ep run.Episode) bool {
-		last := ep.Stage == "rl" && ep.Step >= l.RL.Steps-2
+	err := run.ReadEpisodes(pl.dir.Path, func(ep run.Episode) bool {
+		last := ep.Stage == "rl" && ep.Step >= pl.RL.Steps-2
 		if last || strings.HasPrefix(ep.Stage, "test rehearsed") || ep.Stage == "test sft" && ep.Split == SplitOOD {
 			all = append(all, ep)
 		}
@@ -148,35 +147,32 @@ func (l *lab) readable() ([]run.Episode, error) {
 }
 
 // notes say what the figures do not mean.
-func (l *lab) notes() []string {
-	notes := append([]string{}, l.material.notes...)
-	notes = append(notes, l.renderer.Notes()...)
+func (pl *pipeline) notes() []string {
+	notes := append([]string{}, pl.splits.notes...)
+	notes = append(notes, pl.renderer.Notes()...)
 	notes = append(notes, "One seed: the spread over seeds is not measured by a single run.")
-	if l.Data.Path == "" {
+	if pl.suite.Worlds() != nil {
 		notes = append(notes,
-			"Success is by the true state: the final state equals the expert's, and the answer is right. Training saw neither.",
 			"REHEARSE is shown the recorded calls of the task's expert in training, and nothing recorded in test-time rehearsal.",
 			"SFT learns from the SFT tasks only; rehearsal RL plays other tasks, of which it knows the user's words, the checklist and the expert's recorded calls with their results.")
-	} else {
-		notes = append(notes, "There is no real world for this data: success is by checklist in rehearsal, fidelity is agreement with recorded results of the same calls.")
 	}
 	for _, w := range []string{WithSFTMore, WithReal} {
-		if !slices.Contains(l.With, w) {
+		if !slices.Contains(pl.With, w) {
 			notes = append(notes, "Not run: the baseline "+w+" (--with "+w+").")
 		}
 	}
 	return notes
 }
 
-func (l *lab) describe() run.Model {
-	c := l.engine.Config()
-	total, trained := l.engine.Params()
+func (pl *pipeline) describe() run.Model {
+	c := pl.shape
+	total, trained := pl.engine.Params()
 	m := run.Model{Arch: c.Arch, Params: total, Layers: c.Layers, Width: c.Width, Vocab: c.Vocab}
-	if m.Name = l.Settings.Model.Path; m.Name == "" {
+	if m.Name = pl.Settings.Model.Path; m.Name == "" {
 		m.Name = "quickstart base"
 	}
 	if trained != total {
-		m.Detail = fmt.Sprintf("LoRA of rank %d: %d parameters trained", l.Settings.Model.LoRA, trained)
+		m.Detail = fmt.Sprintf("LoRA of rank %d: %d parameters trained", pl.Settings.Model.LoRA, trained)
 	}
 	return m
 }
@@ -187,17 +183,4 @@ func isa() string {
 		return ""
 	}
 	return fmt.Sprint(isa)
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return ""
 }

@@ -20,6 +20,8 @@ import (
 	"envace/internal/run"
 	"envace/internal/weights"
 	"envace/recipes"
+	"envace/suite"
+	"envace/workbench/domains"
 )
 
 // tinyModel is a fresh model of a few thousand numbers with the tokenizer and
@@ -48,6 +50,11 @@ func tinyModel(t *testing.T, context int) string {
 	return out
 }
 
+// carryOut runs s in the folder out, with the suites of this module.
+func carryOut(ctx context.Context, s Settings, out string, resume bool, w io.Writer) error {
+	return Run(ctx, s, Options{Out: out, Resume: resume, Progress: w, Suites: []suite.Family{domains.Family(), suite.Dialogues()}})
+}
+
 // tiny is the smoke recipe made smaller still, with every stage and baseline.
 func tiny(t *testing.T, set ...string) Settings {
 	t.Helper()
@@ -56,7 +63,7 @@ func tiny(t *testing.T, set ...string) Settings {
 		"base.steps=2", "base.batch=2", "base.copy=1", "base.copy_only=1", "base.lr=0.01",
 		"sft.steps=3", "sft.batch=2", "sft.copy=1", "sft.lr=0.01", `with=["sft-more", "real"]`,
 		"rl.steps=3", "rl.batch=2", "rl.group=2", "rl.lr=0.01", "rl.max_tokens=4", "rl.messages=2", "rl.kl=0.1", "rl.kl_kind=k3",
-		"eval.every=1", "eval.curve=1", "eval.tasks=2", "eval.held=1", "eval.rehearse=1", "eval.save=2",
+		"eval.every=1", "eval.curve=1", "eval.tasks=2", "eval.held_out=1", "eval.rehearse=1", "eval.save=2",
 	}, set...))
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +75,7 @@ func tiny(t *testing.T, set ...string) Settings {
 func whole(t *testing.T, s Settings) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "run")
-	if err := Run(t.Context(), s, out, false, io.Discard); err != nil {
+	if err := carryOut(t.Context(), s, out, false, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -103,6 +110,8 @@ func TestInterruptedRunIsTheSame(t *testing.T) {
 		set  []string
 	}{
 		{"every stage", nil},
+		{"a frozen rehearser", []string{"policies.rehearse=frozen", "policies.critique=frozen", "rl.kl=0", "base.steps=0", "with=[]", "rl.steps=2"}},
+		{"a frozen actor, RL first", []string{"policies.act=frozen", "rl.kl=0", "base.steps=0", "sft.steps=0", "with=[]", "rl.steps=2"}},
 		{"adapter, RL first", []string{"model.lora=2", "base.steps=0", "sft.steps=0", `with=["real"]`, "rl.steps=2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,7 +120,7 @@ func TestInterruptedRunIsTheSame(t *testing.T) {
 			stops, patience, before := 0, 1, ""
 			for ; ; stops++ {
 				ctx := newCountdown(t, patience)
-				err := Run(ctx, s, out, stops > 0, io.Discard)
+				err := carryOut(ctx, s, out, stops > 0, io.Discard)
 				ctx.cancel()
 				if err == nil {
 					break

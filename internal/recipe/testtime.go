@@ -6,35 +6,38 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"envace/internal/run"
 	"envace/rehearse"
 	"envace/rollout"
 	"envace/task"
-	"envace/workbench"
 )
 
 // testTime scores private rehearsal before the one real execution.
-func (l *lab) testTime(ctx context.Context) error {
-	l.progress.Stage("test-time rehearsal", 0, 0)
-	sampler, err := l.engine.Sampler(ctx)
+func (pl *pipeline) testTime(ctx context.Context) error {
+	pl.progress.Stage("test-time rehearsal", 0, 0)
+	sampler, err := pl.engine.Sampler(ctx)
 	if err != nil {
 		return err
 	}
-	greedy, drawn := l.policy(sampler, 0), l.policy(sampler, l.RL.Temperature)
-	// Tests know no record: what is imagined is the policy's own.
-	world := rollout.Rehearsal{Policy: drawn, FewShot: rollout.FewShotNone, Brief: l.Model.Brief}
-	r := rehearse.Rehearser{Policy: drawn, World: world, N: l.Eval.Rehearse, Limits: l.limits(), Brief: l.Model.Brief}
-	for _, t := range l.material.tests {
-		if t.world != run.Real || len(t.tasks) == 0 {
+	greedy, drawn := pl.learner(sampler, 0), pl.learner(sampler, pl.RL.Temperature)
+	cast := pl.cast(drawn)
+	cast.Act = drawn // what is measured is the learner
+	// Tests know no record: what is imagined is the rehearser's own.
+	tools := rollout.Rehearsal{Policy: cast.Rehearse, FewShot: rollout.FewShotNone, Brief: pl.Settings.Model.Brief}
+	r := rehearse.Rehearser{Cast: cast, Worlds: rollout.Pair{Tools: tools}, N: pl.Eval.Rehearse, Limits: pl.limits(), Brief: pl.Settings.Model.Brief}
+	if pl.suite.Worlds() == nil {
+		return nil
+	}
+	for _, t := range pl.splits.tests {
+		if len(t.tasks) == 0 {
 			continue
 		}
-		eps, err := l.inChunks(t.tasks, func(ctx context.Context, part []task.Task) ([]*rollout.Episode, error) {
-			return l.rehearseAll(ctx, r, greedy, part)
+		eps, err := pl.inChunks(t.tasks, func(ctx context.Context, part []task.Task) ([]*rollout.Episode, error) {
+			return pl.rehearseAll(ctx, r, greedy, part)
 		})
 		if err != nil {
 			return err
 		}
-		if err := l.keepScore(testTimeName(l.Eval.Rehearse), t, eps); err != nil {
+		if err := pl.keepScore(testTimeName(pl.Eval.Rehearse), t, eps); err != nil {
 			return err
 		}
 	}
@@ -44,17 +47,13 @@ func (l *lab) testTime(ctx context.Context) error {
 func testTimeName(n int) string { return fmt.Sprintf("rehearsed, N=%d", n) }
 
 // rehearseAll plays tasks with private rehearsal, all at once.
-func (l *lab) rehearseAll(ctx context.Context, r rehearse.Rehearser, greedy rollout.Policy, tasks []task.Task) ([]*rollout.Episode, error) {
+func (pl *pipeline) rehearseAll(ctx context.Context, r rehearse.Rehearser, greedy rollout.Policy, tasks []task.Task) ([]*rollout.Episode, error) {
 	eps := make([]*rollout.Episode, len(tasks))
 	g, ctx := errgroup.WithContext(ctx)
 	for i, t := range tasks {
 		g.Go(func() error {
-			game := l.game(greedy, t)
 			var err error
-			if game.World, err = (workbench.Worlds{}).Open(ctx, t, 0); err != nil {
-				return err
-			}
-			eps[i], _, err = r.Play(ctx, t, game)
+			eps[i], _, err = r.Play(ctx, t, pl.game(greedy, pl.suite.Worlds(), t))
 			return err
 		})
 	}

@@ -37,7 +37,7 @@ func TestPromptLongerThanWindow(t *testing.T) {
 		set  []string
 		long func(ep run.Episode) bool
 	}{
-		{"dialogues", []string{"data.path=" + dialogues(t, "hi", long, long, long), "data.held=0", "with=[]", "rl.batch=1", "rl.steps=6", "sft.copy=0"},
+		{"dialogues", []string{"data.suite=dialogues:" + dialogues(t, "hi", long, long, long), "data.held_out=0", "with=[]", "rl.batch=1", "rl.steps=6", "sft.copy=0"},
 			func(ep run.Episode) bool { return ep.Task != "d0" }},
 		{"everywhere", []string{"model.path=" + tinyModel(t, 60), "base.steps=0", "sft.steps=0", `with=["real"]`}, func(ep run.Episode) bool { return false }},
 	} {

@@ -11,13 +11,12 @@ import (
 type panel struct {
 	Title  string
 	Note   string
-	rate   bool   // values are in [0, 1] and shown in per cent
-	stage  string // the only stage it shows; "" is all
+	rate   bool   // values are in [0, 1] and shown as percentages
+	stage  string // the only stage to show; "" is all
 	series []series
 }
 
-// A series is the number called key, as a share of the number called of where
-// one is named.
+// A series is the metric key, divided by the metric of if set.
 type series struct{ key, label, of string }
 
 func (s series) value(p Point) float64 {
@@ -31,36 +30,36 @@ func (s series) value(p Point) float64 {
 	return v
 }
 
-// panels are the charts of the page; one without data is left out.
+// panels are the charts of the page; those without data are omitted.
 var panels = []panel{
-	{Title: "Success with real tools", Note: "tasks that training has not seen", rate: true, series: []series{
-		{key: "success_id", label: "known domains"}, {key: "success_ood", label: "unseen domains"}}},
+	{Title: "Success with real tools", Note: "on tasks not used in training", rate: true, series: []series{
+		{key: "success_id", label: "in distribution"}, {key: "success_ood", label: "held-out domains"}}},
 	{Title: "Reward in rehearsal", Note: "mean over the rows of a step, by role", series: []series{
 		{key: "reward_act", label: "act"}, {key: "reward_rehearse", label: "rehearse"}}},
-	{Title: "Fidelity of imagined results", Note: "share that agrees with what the real tool answers", rate: true, series: []series{
+	{Title: "Fidelity of imagined results", Note: "share that matches the real tool", rate: true, series: []series{
 		{key: "fidelity_class", label: "same outcome (ok or error)"}, {key: "fidelity_exact", label: "same value"}}},
-	{Title: "Errors among imagined results", Note: "near 0, the policy may be rehearsing only what pleases", rate: true, series: []series{
+	{Title: "Errors among imagined results", Note: "close to 0, the policy may imagine only favourable results", rate: true, series: []series{
 		{key: "imagined_errors", label: "errors"}}},
-	{Title: "Groups without a signal", Note: "share of groups whose rows all had one reward", rate: true, series: []series{
+	{Title: "Groups without a signal", Note: "share of groups whose rows all have the same reward", rate: true, series: []series{
 		{key: "groups_dead", label: "dead groups", of: "groups"}}},
-	{Title: "Tokens sampled in a step", Note: "by role", series: []series{
+	{Title: "Tokens sampled per step", Note: "by role", series: []series{
 		{key: "tokens_act", label: "act"}, {key: "tokens_rehearse", label: "rehearse"}}},
-	{Title: "Loss of imitation", Note: "cross entropy of the experts' tokens", stage: "sft", series: []series{
+	{Title: "SFT loss", Note: "cross entropy of the expert tokens", stage: "sft", series: []series{
 		{key: "loss", label: "loss"}}},
 }
 
-// chart is a panel laid out, in the units of a view of chartW × chartH.
+// chart is the layout of a panel, in a viewBox of chartW × chartH.
 type chart struct {
 	Title, Note                  string
 	Lines                        []line
 	YTicks, XTicks               []tick
-	Stages                       []tick // where a stage begins; none if there is only one
+	Stages                       []tick // the beginning of each stage; none if there is only one
 	Left, Right, Top, Bottom     float64
 	Width, Height, TickY, LabelX float64
 }
 
 type line struct {
-	Index  int // picks colour, dash and mark
+	Index  int // selects colour, dash and mark
 	Label  string
 	Last   string
 	Path   string
@@ -118,7 +117,7 @@ func (p panel) layout(curve []Point) (chart, bool) {
 	return c, true
 }
 
-// having keeps the points that hold a number of the panel.
+// having returns the points with a value for the panel.
 func (p panel) having(curve []Point) []Point {
 	var out []Point
 	for _, pt := range curve {
@@ -135,7 +134,7 @@ func (p panel) having(curve []Point) []Point {
 	return out
 }
 
-// scale returns the top of the value axis and the distance of its ticks.
+// scale returns the top of the value axis and the distance between its ticks.
 func (p panel) scale(points []Point) (high, unit float64) {
 	for _, pt := range points {
 		for _, s := range p.series {
@@ -177,7 +176,7 @@ func (p panel) line(s series, points []Point, ax axis, high float64) line {
 	return l
 }
 
-// text writes a value; unit is the distance of ticks, 0 away from the axis.
+// text formats a value; unit is the distance between ticks, 0 for values off the axis.
 func (p panel) text(v, unit float64) string {
 	switch {
 	case p.rate && unit >= 0.01:
@@ -194,7 +193,7 @@ func (p panel) text(v, unit float64) string {
 
 func yAt(v, high float64) float64 { return round(bottom - v/high*(bottom-top)) }
 
-// axis lays the steps of stages that follow one another side by side.
+// axis lays out the steps of consecutive stages side by side.
 type axis struct {
 	stages []span
 	total  float64
@@ -248,7 +247,7 @@ func (ax axis) x(units float64) float64 {
 	return round(left + 6 + units/ax.total*(right-left-12))
 }
 
-// ticks labels whole steps, each stage in its own count, and the stages.
+// ticks labels whole steps, counted per stage, and the stages.
 func (ax axis) ticks() (steps, stages []tick) {
 	unit := max(1, int(nice(ax.total/6)))
 	for i, s := range ax.stages {
@@ -266,7 +265,7 @@ func (ax axis) ticks() (steps, stages []tick) {
 	return steps, stages
 }
 
-// nice is the least of 1, 2, 5 times a power of ten that is not below v.
+// nice returns the smallest number of the form 1, 2 or 5 × 10ⁿ that is at least v.
 func nice(v float64) float64 {
 	if v <= 0 {
 		return 1

@@ -10,20 +10,19 @@ import (
 	"envace/rollout"
 )
 
-// The worlds an episode can have been played in.
+// The worlds in which an episode can be played.
 const (
-	Rehearsal = "rehearsal" // the policy answered its own calls
+	Rehearsal = "rehearsal" // the policy imagines the results of its calls
 	Real      = "real"      // executable tools, or their recorded results
 )
 
-// Labels say what an episode does not know of itself.
+// Labels are the fields of a logged episode that rollout.Episode does not have.
 type Labels struct {
-	System string // the policy that played: "base", "sft", "rehearsed", …
-	Split  string // the part of the data that the task is of
+	System string // the policy: "base", "sft", "rehearsed", …
+	Split  string // the part of the data that the task belongs to
 }
 
-// Episode is one line of episodes.jsonl: an episode whole, to be read by people
-// and counted by programs.
+// Episode is one line of episodes.jsonl: a complete episode.
 type Episode struct {
 	Stage   string `json:"stage"`
 	Step    int    `json:"step"`
@@ -31,30 +30,32 @@ type Episode struct {
 	Domain  string `json:"domain,omitempty"`
 	System  string `json:"system,omitempty"`
 	Split   string `json:"split,omitempty"`
-	World   string `json:"world,omitempty"` // Rehearsal or Real; "" where no tool was called
+	World   string `json:"world,omitempty"` // Rehearsal or Real; "" if no tool was called
 	Member  int    `json:"member"`
 	Seed    uint64 `json:"seed"`
 	Success bool   `json:"success"`
-	// Reward is null where it is not a number.
+	// Reward is null if it is not finite.
 	Reward  *float64           `json:"reward"`
 	Stop    rollout.Stop       `json:"stop"`
-	Detail  string             `json:"detail,omitempty"`
+	Detail  string             `json:"detail,omitempty"` // of Stop
+	Why     string             `json:"why,omitempty"`    // what is wrong, where it was scored and did not succeed
 	Prompt  string             `json:"prompt,omitempty"` // the system message
 	Entries []Entry            `json:"entries"`
 	Verdict []Verdict          `json:"verdict,omitempty"`
 	Metrics map[string]float64 `json:"metrics,omitempty"`
 }
 
-// Entry is one message of an Episode, with the size and text of what was
-// sampled for it.
+// Entry is one message of an Episode, with the number of tokens sampled and their
+// text.
 type Entry struct {
 	Source       rollout.Source `json:"source"`
 	User         int            `json:"user"`
 	Message      chat.Message   `json:"message"`
+	Speaker      string         `json:"speaker,omitempty"` // the policy that wrote it, where it is not the learner
 	PromptTokens int            `json:"prompt_tokens,omitempty"`
 	Tokens       int            `json:"tokens,omitempty"`
 	Text         string         `json:"text,omitempty"`   // as sampled, special tokens included
-	Errors       []string       `json:"errors,omitempty"` // blocks of it that are no calls
+	Errors       []string       `json:"errors,omitempty"` // for malformed calls
 }
 
 // Verdict is the judgement of one user turn.
@@ -64,15 +65,15 @@ type Verdict struct {
 	Items  []Item  `json:"items"`
 }
 
-// Item is the outcome of one line of a checklist.
+// Item is the outcome of one checklist item.
 type Item struct {
 	ID      string          `json:"id"`
 	Outcome rollout.Outcome `json:"outcome"`
 	Why     string          `json:"why,omitempty"`
 }
 
-// Success reports whether ep did what its task asks: as its metric "success" says
-// where a true world has set one, else whether every decided item passed.
+// Success reports whether ep solved its task: by its metric "success" if a real world
+// has set it, otherwise if every decided item passed.
 func Success(ep *rollout.Episode) bool {
 	if v, ok := ep.Metrics["success"]; ok {
 		return v > 0
@@ -80,12 +81,12 @@ func Success(ep *rollout.Episode) bool {
 	return ep.Reward > 1-1e-9
 }
 
-// NewEpisode records ep. text decodes sampled tokens and may be nil.
+// NewEpisode converts ep for logging. text decodes sampled tokens and may be nil.
 func NewEpisode(stage string, step int, l Labels, ep *rollout.Episode, text func([]int) string) Episode {
 	out := Episode{
 		Stage: stage, Step: step, Task: ep.Task.ID, Domain: ep.Task.Source, System: l.System, Split: l.Split,
 		World: world(ep), Member: ep.Member, Seed: ep.Seed, Success: Success(ep), Reward: finite(ep.Reward),
-		Stop: ep.Stop, Detail: ep.Detail, Prompt: ep.Task.System, Entries: []Entry{},
+		Stop: ep.Stop, Detail: ep.Detail, Why: ep.Why, Prompt: ep.Task.System, Entries: []Entry{},
 	}
 	for _, e := range ep.Entries {
 		out.Entries = append(out.Entries, newEntry(e, text))
@@ -123,7 +124,10 @@ func newEntry(e rollout.Entry, text func([]int) string) Entry {
 	if e.Turn == nil {
 		return out
 	}
-	out.PromptTokens, out.Tokens = len(e.Turn.Prompt), len(e.Turn.Sequence.Tokens)
+	if e.Turn.Speaker != rollout.Learner {
+		out.Speaker = e.Turn.Speaker
+	}
+	out.PromptTokens, out.Tokens = len(e.Turn.Prompt), e.Turn.Sampled()
 	if text != nil {
 		out.Text = text(e.Turn.Sequence.Tokens)
 	}
@@ -151,7 +155,7 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// encode is a line of episodes.jsonl, < and > as they are for a reader's sake.
+// encode returns a line of episodes.jsonl, with < and > unescaped for readability.
 func (e Episode) encode() ([]byte, error) {
 	line, err := chat.Marshal(e)
 	if err != nil {
@@ -160,8 +164,8 @@ func (e Episode) encode() ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// ReadEpisodes calls yield with every episode of the run in dir, in order, until
-// yield returns false.
+// ReadEpisodes calls yield with each episode of the run in dir, in order, until it
+// returns false.
 func ReadEpisodes(dir string, yield func(Episode) bool) error {
 	return eachLine(dir, EpisodesFile, func(line []byte) (bool, error) {
 		var e Episode
@@ -172,8 +176,8 @@ func ReadEpisodes(dir string, yield func(Episode) bool) error {
 	})
 }
 
-// Choose picks at most n episodes that show the most between them: of each
-// (world, split, success) in turn, the first that is not yet taken.
+// Choose picks at most n varied episodes: round robin over the combinations of
+// (world, split, success), the first of each that is not yet taken.
 func Choose(eps []Episode, n int) []Episode {
 	type kind struct {
 		world, split string

@@ -15,8 +15,8 @@ import (
 	"envace/rollout"
 )
 
-// Step appends the numbers of one step to metrics.jsonl. No number may be called
-// stage, step or time.
+// Step appends the metrics of one step to metrics.jsonl. The names stage, step and
+// time are reserved.
 func (d *Dir) Step(stage string, step int, m map[string]float64) error {
 	line, err := json.Marshal(Point{Stage: stage, Step: step, Time: time.Now(), Values: m})
 	if err != nil {
@@ -39,7 +39,7 @@ func (d *Dir) Episodes(stage string, step int, eps []*rollout.Episode) error {
 }
 
 // appendLines writes whole lines in one call, so that a killed run leaves at
-// most one torn line, which Truncate drops.
+// most one incomplete line, which Truncate drops.
 func appendLines(f *os.File, lines []byte) error {
 	if _, err := f.Write(lines); err != nil {
 		return fmt.Errorf("append to run folder: %w", err)
@@ -47,11 +47,10 @@ func appendLines(f *os.File, lines []byte) error {
 	return nil
 }
 
-// Truncate prepares d for going on from a checkpoint: metrics.jsonl and
-// episodes.jsonl are cut before the first line of a (stage, step) for which
-// before is false, or that is not whole. With before saying what had been
-// written when the checkpoint was made, the files end as if the run had never
-// been interrupted.
+// Truncate prepares d for resuming from a checkpoint: it cuts metrics.jsonl and
+// episodes.jsonl before the first line that is incomplete or whose (stage, step) was
+// not yet written when the checkpoint was made, as reported by before. The files
+// then end up as if the run had never been interrupted.
 func (d *Dir) Truncate(before func(stage string, step int) bool) error {
 	for _, f := range []*os.File{d.metrics, d.episodes} {
 		if err := truncate(f, before); err != nil {
@@ -80,8 +79,8 @@ func truncate(f *os.File, before func(stage string, step int) bool) error {
 	}
 }
 
-// ReadMetrics reads metrics.jsonl of the run in dir; a torn last line is left
-// out.
+// ReadMetrics reads metrics.jsonl of the run in dir; an incomplete last line is
+// ignored.
 func ReadMetrics(dir string) ([]Point, error) {
 	var points []Point
 	err := eachLine(dir, MetricsFile, func(line []byte) (bool, error) {
@@ -95,8 +94,8 @@ func ReadMetrics(dir string) ([]Point, error) {
 	return points, err
 }
 
-// eachLine calls do with every whole line of a file of dir until it returns
-// false. A file that is not there has no lines.
+// eachLine calls do with every complete line of a file in dir until it returns
+// false. A missing file has no lines.
 func eachLine(dir, name string, do func(line []byte) (more bool, err error)) error {
 	path := filepath.Join(dir, name)
 	f, err := os.Open(path)

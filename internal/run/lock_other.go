@@ -4,5 +4,5 @@ package run
 
 import "os"
 
-// lock does not know how.
+// lock does nothing: locking is not implemented on this system.
 func lock(*os.File) error { return nil }

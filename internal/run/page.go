@@ -18,8 +18,8 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// WritePage writes report.html of r into dir: one file that asks the network
-// for nothing.
+// WritePage writes report.html for r into dir: a self-contained file without network
+// access.
 func WritePage(dir string, r Report) error {
 	page, err := Page(r)
 	if err != nil {
@@ -56,7 +56,7 @@ type pageData struct {
 	Others []measure
 }
 
-// split is the part of the result table that one split fills.
+// split is the part of the result table for one split.
 type split struct {
 	Name    string
 	Systems []System
@@ -74,7 +74,7 @@ func bySplit(systems []System) []split {
 	return out
 }
 
-// measure sums up a number of the curve that no chart shows.
+// measure summarises a metric of the curve that no chart shows.
 type measure struct {
 	Name                   string
 	First, Last, Low, High float64
@@ -135,7 +135,7 @@ var pageFuncs = template.FuncMap{
 	"decided": func(c Comparison) bool { return c.CI95[0] > 0 || c.CI95[1] < 0 },
 }
 
-// percent writes a rate with one decimal.
+// percent formats a rate with one decimal.
 func percent(v float64) string { return tenths(v) + "\u202f%" }
 
 func tenths(v float64) string { return strconv.FormatFloat(v*100, 'f', 1, 64) }
@@ -151,7 +151,7 @@ func signedPoints(v float64) string {
 	return "+" + text
 }
 
-// grouped writes 1234567 as 1 234 567, with narrow spaces that do not break.
+// grouped formats 1234567 as 1 234 567, with narrow no-break spaces.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -160,7 +160,7 @@ func grouped(n int) string {
 	return s
 }
 
-// short writes three significant digits.
+// short formats a number with three significant digits.
 func short(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v):
@@ -175,7 +175,7 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'e', 1, 64)
 }
 
-// spread is the distance from 0 that the bars of differences reach.
+// spread is the range of the difference bars on either side of 0.
 func spread(cs []Comparison) float64 {
 	most := 0.05
 	for _, c := range cs {
@@ -192,7 +192,7 @@ func totalSampled(roles []RoleCost) int {
 	return n
 }
 
-// pretty indents JSON that is too long for a line and leaves other text alone.
+// pretty indents JSON that is too long for a line and leaves other text unchanged.
 func pretty(text string) string {
 	var buf bytes.Buffer
 	if len(text) < 160 || !strings.ContainsAny(text[:1], "{[") || json.Indent(&buf, []byte(text), "", "  ") != nil {

@@ -42,10 +42,10 @@ func TestPageTellsAll(t *testing.T) {
 	for _, want := range []string{
 		"Rehearsal on a made-up desk", "3\u202f412\u202f992 parameters", "Made-up CPU 9000", "1h20m", // head
 		"83.7\u202f%", "79.1 – 87.4\u202f%", "+15.7", // results
-		"Reward in rehearsal", "Fidelity of imagined results", "Loss of imitation", "Other measures", "<code>kl</code>", // curves
+		"Reward in rehearsal", "Fidelity of imagined results", "SFT loss", "Other metrics", "<code>kl</code>", // curves
 		"2\u202f030\u202f411", "48m20s", // cost
 		"◇ imagined", "■ real", "▣ recorded", "! harness", "Ada &lt;Lovelace&gt;", "&lt;tool_call&gt;", "no word of 118", // episodes
-		"From report.json, systems", "metrics.jsonl", "episodes.jsonl", "config.json", // where numbers come from
+		"Source: report.json, systems", "metrics.jsonl", "episodes.jsonl", "config.json", // where numbers come from
 		"No other model size was tried.",
 	} {
 		if !strings.Contains(page, strings.ReplaceAll(want, "+", "&#43;")) {

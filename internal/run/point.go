@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Point is one line of metrics.jsonl and one point of a report's curve: an
-// object of stage, step, time and the numbers by name. A number that is not
-// finite is written as null and read back as NaN.
+// Point is one line of metrics.jsonl and one point of a report's curve: an object
+// with stage, step, time and the metrics by name. A value that is not finite is
+// written as null and read back as NaN.
 type Point struct {
 	Stage  string
 	Step   int
-	Time   time.Time // zero: left out
+	Time   time.Time // omitted if zero
 	Values map[string]float64
 }
 
-// Value is the number called name, or NaN where there is none.
+// Value returns the metric name, or NaN if there is none.
 func (p Point) Value(name string) float64 {
 	if v, ok := p.Values[name]; ok {
 		return v
@@ -34,7 +34,7 @@ type pointHead struct {
 	Time  *time.Time `json:"time,omitempty"`
 }
 
-// MarshalJSON writes stage, step and time first, then the numbers by name.
+// MarshalJSON writes stage, step and time first, then the metrics sorted by name.
 func (p Point) MarshalJSON() ([]byte, error) {
 	head := pointHead{Stage: p.Stage, Step: p.Step}
 	if !p.Time.IsZero() {
@@ -48,7 +48,7 @@ func (p Point) MarshalJSON() ([]byte, error) {
 	buf := bytes.NewBuffer(line[:len(line)-1])
 	for _, name := range slices.Sorted(maps.Keys(p.Values)) {
 		if name == "stage" || name == "step" || name == "time" {
-			return nil, fmt.Errorf("a metric must not be called %q", name)
+			return nil, fmt.Errorf("metric name %q is reserved", name)
 		}
 		key, err := json.Marshal(name)
 		if err != nil {

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/term"
 )
 
-// Progress tells a person how a run fares. On a terminal a stage has one live
-// line; in a pipe or a file it has a plain line every few seconds. Its methods
-// may be called from many goroutines at once. It must be closed.
+// Progress shows the progress of a run. On a terminal each stage has one live line;
+// in a pipe or a file it has a plain line every few seconds. Its methods are safe for
+// concurrent use. It must be closed.
 type Progress struct {
 	w     io.Writer
 	live  bool
@@ -23,16 +23,16 @@ type Progress struct {
 
 	mu      sync.Mutex
 	stage   string
-	from    int  // step that the stage began at in this process
+	from    int  // step at which this process began the stage
 	step    int  // steps done
-	steps   int  // of the whole stage; 0 where unknown
+	steps   int  // of the whole stage; 0 if unknown
 	bytes   bool // steps are bytes
 	parts   []string
 	doing   string
 	began   time.Time
 	reached time.Time // when step was reached
 	printed time.Time // last plain line
-	told    time.Time // last plain line of a finished step
+	told    time.Time // last plain line for a finished step
 	drawn   bool      // a live line is on the screen
 	stop    chan struct{}
 	ticker  sync.WaitGroup
@@ -41,11 +41,10 @@ type Progress struct {
 const (
 	redraw  = 500 * time.Millisecond // of the live line
 	atMost  = 2 * time.Second        // between plain lines of finished steps
-	silence = 10 * time.Second       // after which a plain line comes in any case
+	silence = 10 * time.Second       // a plain line is written after this time in any case
 )
 
-// NewProgress reports to w: live if w is a terminal, in colour unless NO_COLOR
-// is set.
+// NewProgress writes to w: live if w is a terminal, in colour unless NO_COLOR is set.
 func NewProgress(w io.Writer) *Progress {
 	p := &Progress{w: w, width: func() int { return 80 }, stop: make(chan struct{})}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
@@ -76,11 +75,11 @@ func (p *Progress) tick() {
 	}
 }
 
-// Stage begins a stage of steps steps, from of which are already done (a resumed
-// run); steps is 0 where nobody knows. The stage before it ends.
+// Stage ends the current stage and begins one of steps steps, of which a resumed run
+// has already done from. steps is 0 if unknown.
 func (p *Progress) Stage(name string, from, steps int) { p.enter(name, from, steps, false) }
 
-// StageBytes begins a stage whose steps are bytes, written as sizes.
+// StageBytes begins a stage whose steps are bytes, shown as sizes.
 func (p *Progress) StageBytes(name string, from, total int64) {
 	p.enter(name, int(from), int(total), true)
 }
@@ -95,9 +94,9 @@ func (p *Progress) enter(name string, from, steps int, bytes bool) {
 	p.show(false)
 }
 
-// Done tells that so many steps of the stage are done and what is worth knowing
-// of the last: "reward 0.42", "success 31 %", "1234 tok/s", the most important
-// first, since a narrow terminal drops the last.
+// Done reports that the given number of steps are done. parts are figures of the
+// last step, such as "reward 0.42", "success 31 %" and "1234 tok/s", most important
+// first: a narrow terminal drops the last ones.
 func (p *Progress) Done(steps int, parts ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,14 +104,14 @@ func (p *Progress) Done(steps int, parts ...string) {
 	p.show(true)
 }
 
-// Doing tells what the step under way is at: "playing 12/32".
+// Doing reports the progress of the current step: "playing 12/32".
 func (p *Progress) Doing(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.doing = what
 }
 
-// Printf writes a line of its own, above the live one.
+// Printf writes a separate line, above the live one.
 func (p *Progress) Printf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +122,7 @@ func (p *Progress) Printf(format string, args ...any) {
 	}
 }
 
-// Close ends the last stage, whose line stays.
+// Close ends the last stage, leaving its line.
 func (p *Progress) Close() {
 	close(p.stop)
 	p.ticker.Wait()
@@ -132,20 +131,20 @@ func (p *Progress) Close() {
 	p.end()
 }
 
-// end leaves the last state of the stage on a line of its own.
+// end writes the final state of the stage on its own line.
 func (p *Progress) end() {
 	switch {
 	case p.stage == "":
 	case p.live:
 		p.erase()
 		fmt.Fprintln(p.w, p.line(max(p.width()-1, 1), true))
-	case p.told != p.reached || time.Since(p.told) > time.Second: // not told just now
+	case p.told != p.reached || time.Since(p.told) > time.Second: // not just written
 		fmt.Fprintln(p.w, p.line(0, true))
 	}
 	p.stage = ""
 }
 
-// show draws the live line, or writes a plain one if it is time for it.
+// show draws the live line, or writes a plain one if it is due.
 func (p *Progress) show(stepDone bool) {
 	if p.stage == "" {
 		return
@@ -175,7 +174,7 @@ func (p *Progress) erase() {
 	}
 }
 
-// line is the state of the stage in at most width columns; 0 is no bound.
+// line returns the state of the stage in at most width columns; 0 is no limit.
 func (p *Progress) line(width int, over bool) string {
 	head := p.stage + p.count()
 	clock := Duration(time.Since(p.began))
@@ -193,7 +192,7 @@ func (p *Progress) line(width int, over bool) string {
 	return text
 }
 
-// count is how far the stage has come.
+// count returns the number of steps done, and of how many.
 func (p *Progress) count() string {
 	switch {
 	case p.bytes:
@@ -206,7 +205,7 @@ func (p *Progress) count() string {
 	return ""
 }
 
-// fit joins parts, dropping the last ones that go beyond width.
+// fit joins parts, dropping the last ones that exceed width.
 func fit(parts []string, width int) string {
 	for n := len(parts); ; n-- {
 		text := strings.Join(parts[:n], "  ")
@@ -219,7 +218,7 @@ func fit(parts []string, width int) string {
 	}
 }
 
-// left is the time to go at the speed of this process so far.
+// left returns the estimated remaining time, at the speed of this process so far.
 func (p *Progress) left() (time.Duration, bool) {
 	done := p.step - p.from
 	if done <= 0 || p.steps <= p.step {
@@ -238,7 +237,7 @@ func (p *Progress) bar(width int) string {
 	return done + todo
 }
 
-// Duration writes a time for people: 8s, 4m05s, 3h20m.
+// Duration formats a duration for people: 8s, 4m05s, 3h20m.
 func Duration(d time.Duration) string {
 	s := int(d.Round(time.Second) / time.Second)
 	switch {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Report is report.json: what a run was and what came of it. Rates are in
-// [0, 1]; intervals are 95 %.
+// Report is the content of report.json: a run's settings and results. Rates are in
+// [0, 1]; intervals are 95 % confidence intervals.
 type Report struct {
 	Title       string             `json:"title"`
 	Summary     string             `json:"summary,omitempty"` // one sentence: what this run shows
@@ -27,17 +27,17 @@ type Report struct {
 	Curve       []Point            `json:"curve,omitempty"`
 	Cost        Cost               `json:"cost"`
 	Examples    []Episode          `json:"examples,omitempty"`
-	Notes       []string           `json:"notes,omitempty"` // what was not measured, and other limits
+	Notes       []string           `json:"notes,omitempty"` // limitations
 }
 
-// Machine is what the run ran on.
+// Machine describes the computer a run ran on.
 type Machine struct {
 	CPU     string `json:"cpu"`
 	ISA     string `json:"isa"` // instruction set of the kernels
 	Threads int    `json:"threads"`
 }
 
-// Model is what was trained.
+// Model describes the trained model.
 type Model struct {
 	Name   string `json:"name,omitempty"`
 	Arch   string `json:"arch,omitempty"`
@@ -48,7 +48,7 @@ type Model struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// System is one policy's success on one split in one world.
+// System is the success rate of one policy on one split in one world.
 type System struct {
 	Name    string     `json:"name"`
 	World   string     `json:"world"`
@@ -57,10 +57,10 @@ type System struct {
 	Success float64    `json:"success"`
 	CI95    [2]float64 `json:"ci95"`
 	Seed    uint64     `json:"seed"`
-	Tokens  float64    `json:"tokens,omitempty"` // sampled for one task, mean
+	Tokens  float64    `json:"tokens,omitempty"` // mean tokens sampled per task
 }
 
-// NewSystem scores the outcomes of one system, with Wilson's interval.
+// NewSystem returns the success rate of one system with its Wilson interval.
 func NewSystem(name, world, split string, seed uint64, success []bool) System {
 	k := 0
 	for _, ok := range success {
@@ -87,15 +87,15 @@ type Comparison struct {
 	Method string     `json:"method"`
 }
 
-// NewComparison compares the outcomes of two systems on the same tasks, in the
-// same order, by a paired bootstrap.
+// NewComparison compares two systems by a paired bootstrap. Their outcomes are on
+// the same tasks, in the same order.
 func NewComparison(a, b, split string, seed uint64, outcomesA, outcomesB []bool) Comparison {
 	c := Comparison{A: a, B: b, Split: split, N: len(outcomesA), Method: "paired bootstrap"}
 	c.Diff, c.CI95[0], c.CI95[1] = PairedBootstrap(outcomesA, outcomesB, seed, Resamples)
 	return c
 }
 
-// Cost is what the run spent.
+// Cost is the cost of a run.
 type Cost struct {
 	Roles  []RoleCost  `json:"roles,omitempty"`
 	Stages []StageCost `json:"stages,omitempty"`
@@ -105,7 +105,7 @@ type Cost struct {
 type RoleCost struct {
 	Role    string `json:"role"`
 	Turns   int    `json:"turns"`
-	Prompt  int    `json:"prompt_tokens"` // tokens that the model saw, shared prefixes counted each time
+	Prompt  int    `json:"prompt_tokens"` // tokens read by the model, shared prefixes counted each time
 	Sampled int    `json:"sampled_tokens"`
 }
 
@@ -116,7 +116,7 @@ type StageCost struct {
 	Tokens  int     `json:"tokens"`
 }
 
-// PerSecond is tokens a second, 0 where no time was measured.
+// PerSecond returns the tokens per second, 0 if no time was measured.
 func (s StageCost) PerSecond() float64 {
 	if s.Seconds <= 0 {
 		return 0
@@ -132,8 +132,8 @@ func (d *Dir) WriteReport(r Report) error {
 	return WritePage(d.Path, r)
 }
 
-// ReadReport reads report.json of the run in dir. It is ErrNoReport if the run
-// has not ended, and ErrNoRun if dir holds no run.
+// ReadReport reads report.json of the run in dir. The error is ErrNoReport if the
+// run has not finished, and ErrNoRun if dir holds no run.
 func ReadReport(dir string) (Report, error) {
 	var r Report
 	err := readJSON(filepath.Join(dir, ReportFile), &r)
@@ -145,7 +145,7 @@ func ReadReport(dir string) (Report, error) {
 	case exists(filepath.Join(dir, ConfigFile)):
 		return r, fmt.Errorf("read report of %s: %w", dir, ErrNoReport)
 	}
-	return r, fmt.Errorf("read report of %s: %w: it holds neither %s nor %s", dir, ErrNoRun, ConfigFile, ReportFile)
+	return r, fmt.Errorf("read report of %s: %w: it has neither %s nor %s", dir, ErrNoRun, ConfigFile, ReportFile)
 }
 
 func exists(path string) bool {

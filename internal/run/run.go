@@ -1,20 +1,20 @@
-// Package run keeps what one execution of a recipe leaves behind, in a folder a
-// person can read:
+// Package run manages the run folder, which holds the output of one execution of a
+// recipe in readable form:
 //
 //	config.json      the effective settings
-//	state.json       how far the run has come
-//	metrics.jsonl    one object a line: stage, step, time, numbers
-//	episodes.jsonl   every episode whole
-//	base/            the model it started from
-//	checkpoints/     a folder each: a finished stage (sft, rl), or rl-15 on the way
-//	report.json      what came of it
-//	report.html      the same as a page, without any other file
+//	state.json       progress of the run
+//	metrics.jsonl    one object per line: stage, step, time, metrics
+//	episodes.jsonl   every episode in full
+//	base/            the model the run started from
+//	checkpoints/     one folder per finished stage (sft, rl), or rl-15 in between
+//	report.json      the results
+//	report.html      the same as a self-contained page
 //
-// A run that was interrupted and resumed leaves the same files as one that was
-// not, times apart: see [Dir.Truncate].
+// A run that was interrupted and resumed leaves the same files as an uninterrupted
+// one, except for times: see [Dir.Truncate].
 //
-// The live line on a terminal is our own: a library would give the bar, but
-// neither the plain lines of a pipe nor a line that gives way to the width.
+// The package has its own progress display: the libraries draw a bar, but do not
+// write plain lines to a pipe or shorten a line to fit the terminal.
 package run
 
 import (
@@ -40,33 +40,31 @@ const (
 	Checkpoints  = "checkpoints"
 )
 
-// Errors of a run folder that a caller decides on.
+// Errors of a run folder that callers test for.
 var (
-	ErrNotEmpty = errors.New("the run folder is not empty")
+	ErrNotEmpty = errors.New("the folder is not empty")
 	ErrNoRun    = errors.New("not a run folder")
 	ErrNoReport = errors.New("the run has no report yet")
-	ErrReadOnly = errors.New("the run folder cannot be written")
-	ErrSpace    = errors.New("too little disk is free")
-	ErrBusy     = errors.New("another process is at work in the run folder")
+	ErrReadOnly = errors.New("the folder is not writable")
+	ErrSpace    = errors.New("not enough disk space")
+	ErrBusy     = errors.New("the run folder is in use by another process")
 )
 
-// Dir is an open run folder. It is used by one goroutine at a time, and must be
-// closed.
+// Dir is an open run folder. It is not safe for concurrent use, and must be closed.
 type Dir struct {
 	Path string
-	// Text decodes sampled tokens, for the episodes' sampled text; nil leaves the
-	// text out.
+	// Text decodes sampled tokens for the text field of episodes; nil omits the text.
 	Text func(ids []int) string
-	// Labels are those of the episodes that Episodes writes.
+	// Labels are attached to the episodes that Episodes writes.
 	Labels Labels
 
 	metrics, episodes *os.File
-	made              bool // by Create: it was not there before
+	made              bool // Create created the folder
 }
 
-// Create makes the folder dir of a new run. It is ErrNotEmpty if dir holds
-// anything, ErrReadOnly if it cannot be written and ErrSpace if fewer than need
-// bytes are free: better told now than after hours.
+// Create creates the folder dir for a new run. The error is ErrNotEmpty if dir holds
+// anything, ErrReadOnly if it is not writable and ErrSpace if fewer than need bytes
+// are free, so that a run does not fail for these reasons after hours.
 func Create(dir string, need int64) (*Dir, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -87,8 +85,8 @@ func Create(dir string, need int64) (*Dir, error) {
 	return d, nil
 }
 
-// Discard takes back a run that could not begin: it closes d and removes what
-// lies in the folder, and the folder where Create made it.
+// Discard undoes Create for a run that could not start: it closes d and removes the
+// content of the folder, and the folder itself if Create created it.
 func (d *Dir) Discard() error { return errors.Join(d.Close(), d.empty()) }
 
 func (d *Dir) empty() error {
@@ -102,12 +100,12 @@ func (d *Dir) empty() error {
 	return err
 }
 
-// OpenExisting opens the folder of a run to go on with it, with the checks of
-// Create. It is ErrNoRun if dir holds no run, and ErrBusy while another process
-// has it open. Truncate comes next.
+// OpenExisting opens the folder of a run to resume it, with the same checks as
+// Create. The error is ErrNoRun if dir holds no run, and ErrBusy if another process
+// has it open. The caller calls Truncate next.
 func OpenExisting(dir string, need int64) (*Dir, error) {
 	if !exists(filepath.Join(dir, ConfigFile)) {
-		return nil, fmt.Errorf("open run folder %s: %w: it holds no %s", dir, ErrNoRun, ConfigFile)
+		return nil, fmt.Errorf("open run folder %s: %w: it has no %s", dir, ErrNoRun, ConfigFile)
 	}
 	return open(dir, need)
 }
@@ -137,21 +135,21 @@ func openLines(path string) (*os.File, error) {
 	return f, nil
 }
 
-// Room is ErrSpace if the disk has no room for a run that leaves need bytes in
-// its folder, of which what lies there already is a part.
+// Room returns ErrSpace if the disk has no room for a run folder of need bytes in
+// total, including what it already holds.
 func (d *Dir) Room(need int64) error {
 	need -= size(d.Path)
 	if free, ok := freeBytes(d.Path); ok && free < need {
-		return fmt.Errorf("run folder %s: %w: %s, and the run needs %s", d.Path, ErrSpace, Bytes(free), Bytes(need))
+		return fmt.Errorf("run folder %s: %w: %s free, the run needs %s", d.Path, ErrSpace, Bytes(free), Bytes(need))
 	}
 	return nil
 }
 
-// Free is what an ordinary user may still write where path lies; ok is false where
-// the system does not tell.
+// Free returns the disk space available to an ordinary user at path; ok is false if
+// the system does not report it.
 func Free(path string) (bytes int64, ok bool) { return freeBytes(path) }
 
-// size adds up the files under dir, as far as they can be read.
+// size returns the total size of the files under dir, skipping unreadable ones.
 func size(dir string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
@@ -166,8 +164,8 @@ func size(dir string) int64 {
 	return sum
 }
 
-// Sync waits until the disk has what was appended: a checkpoint must not outlive
-// the lines that were written before it.
+// Sync flushes the appended lines to disk. A checkpoint must not be more durable
+// than the lines written before it.
 func (d *Dir) Sync() error {
 	if err := errors.Join(d.metrics.Sync(), d.episodes.Sync()); err != nil {
 		return fmt.Errorf("append to run folder: %w", err)
@@ -180,17 +178,17 @@ func (d *Dir) Close() error {
 	return errors.Join(d.metrics.Close(), d.episodes.Close())
 }
 
-// WriteConfig writes the effective settings, any value that JSON can hold.
+// WriteConfig writes the effective settings, any value that can be encoded as JSON.
 func (d *Dir) WriteConfig(settings any) error {
 	return writeJSON(filepath.Join(d.Path, ConfigFile), settings)
 }
 
-// ReadConfig reads the settings of the run in dir into settings. It is ErrNoRun if
-// dir holds no run.
+// ReadConfig reads the settings of the run in dir into settings. The error is
+// ErrNoRun if dir holds no run.
 func ReadConfig(dir string, settings any) error {
 	err := readJSON(filepath.Join(dir, ConfigFile), settings)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read settings of %s: %w: it holds no %s", dir, ErrNoRun, ConfigFile)
+		return fmt.Errorf("read settings of %s: %w: it has no %s", dir, ErrNoRun, ConfigFile)
 	}
 	return err
 }
@@ -214,7 +212,7 @@ func writeJSON(path string, v any) error {
 	return writeFile(path, append(data, '\n'))
 }
 
-// writeFile replaces path whole, so that a reader never sees half of it.
+// writeFile replaces path atomically.
 func writeFile(path string, data []byte) error {
 	return weights.WriteAtomic(path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -222,7 +220,7 @@ func writeFile(path string, data []byte) error {
 	})
 }
 
-// Bytes writes a number of bytes for people: 1.5 GB.
+// Bytes formats a number of bytes for people: 1.5 GB.
 func Bytes(n int64) string {
 	units := []string{"kB", "MB", "GB", "TB"}
 	if n < 1000 {

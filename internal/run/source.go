@@ -2,21 +2,20 @@ package run
 
 import "envace/rollout"
 
-// Readers tell the sources of messages apart by sign and name, not by colour
-// alone.
+// Sources have a sign and a name, so that they can be told apart without colour.
 var sources = []struct {
 	source        rollout.Source
 	sign, meaning string
 }{
-	{rollout.FromUser, "○ user", "the user of the data"},
-	{rollout.FromPolicy, "▲ act", "the policy, acting"},
-	{rollout.FromImagined, "◇ imagined", "the policy, in place of the tool"},
+	{rollout.FromUser, "○ user", "user message from the data"},
+	{rollout.FromPolicy, "▲ act", "the policy as agent"},
+	{rollout.FromImagined, "◇ imagined", "the policy simulating the tool"},
 	{rollout.FromReal, "■ real", "the real tool"},
-	{rollout.FromRecord, "▣ recorded", "what the real tool answered once"},
-	{rollout.FromHarness, "! harness", "a format error, told to the policy"},
+	{rollout.FromRecord, "▣ recorded", "recorded result of the real tool"},
+	{rollout.FromHarness, "! harness", "error message for the policy"},
 }
 
-// Sign is how reports and dialogues name a source: a sign and a word.
+// Sign returns the label of a source in reports and dialogues: a sign and a word.
 func Sign(s rollout.Source) string {
 	for _, x := range sources {
 		if x.source == s {
@@ -26,7 +25,7 @@ func Sign(s rollout.Source) string {
 	return string(s)
 }
 
-// legend lists the sources that the episodes hold, with what they mean.
+// legend lists the sources that occur in the episodes, with their meaning.
 func legend(eps []Episode) []sourceKey {
 	seen := map[rollout.Source]bool{}
 	for _, ep := range eps {

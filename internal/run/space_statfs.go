@@ -4,7 +4,7 @@ package run
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is what an ordinary user may still write where path lies.
+// freeBytes returns the disk space available to an ordinary user at path.
 func freeBytes(path string) (n int64, ok bool) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Resamples is how often PairedBootstrap is usually asked to resample.
+// Resamples is the default number of resamples for PairedBootstrap.
 const Resamples = 10_000
 
-// Wilson returns the 95 % interval of the rate k/n (Wilson 1927): it stays in
-// [0, 1] and means something at k = 0 and k = n. Without any trial it is [0, 1].
+// Wilson returns the 95 % confidence interval of the rate k/n (Wilson 1927). It
+// stays in [0, 1] and is meaningful at k = 0 and k = n. For n = 0 it is [0, 1].
 func Wilson(k, n int) (lo, hi float64) {
 	if n <= 0 {
 		return 0, 1
@@ -22,13 +22,13 @@ func Wilson(k, n int) (lo, hi float64) {
 	return max(0, mid-half), min(1, mid+half)
 }
 
-// PairedBootstrap returns mean(a) − mean(b) and its 95 % percentile interval,
-// over reps resamples of the tasks: a[i] and b[i] are two systems' success on
-// task i. The same arguments give the same answer. It panics if the lengths
-// differ; without tasks or resamples all is 0.
+// PairedBootstrap returns mean(a) − mean(b) and its 95 % percentile interval over
+// reps resamples of the tasks. a[i] and b[i] are the success of two systems on task
+// i. The result is deterministic. It is 0 without tasks or resamples. PairedBootstrap
+// panics if the lengths differ.
 func PairedBootstrap(a, b []bool, seed uint64, reps int) (diff, lo, hi float64) {
 	if len(a) != len(b) {
-		panic("run: PairedBootstrap of lists of different lengths")
+		panic("run: PairedBootstrap: slices of different lengths")
 	}
 	if len(a) == 0 || reps <= 0 {
 		return 0, 0, 0

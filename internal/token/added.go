@@ -6,23 +6,23 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is a token that is looked for in the text before any merging, with
-// the fields and names of tokenizer.json.
+// addedToken is a token that is matched in the text before any merging, with the
+// field names of tokenizer.json.
 type addedToken struct {
 	ID         int    `json:"id"`
 	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"` // only where no word character touches it
-	LStrip     bool   `json:"lstrip"`      // takes the white space before it along
-	RStrip     bool   `json:"rstrip"`      // takes the white space behind it along
-	Normalized bool   `json:"normalized"`  // looked for in the normalised text
+	SingleWord bool   `json:"single_word"` // matches only between non-word characters
+	LStrip     bool   `json:"lstrip"`      // includes the white space before it
+	RStrip     bool   `json:"rstrip"`      // includes the white space after it
+	Normalized bool   `json:"normalized"`  // matched in the normalised text
 	Special    bool   `json:"special"`
 }
 
-// matcher finds added tokens: the leftmost, and of those the longest. Its trie
-// is a map from node and byte to node; node 0 is the root.
+// matcher finds added tokens: leftmost, then longest. Its trie is a map from node and
+// byte to node; node 0 is the root.
 type matcher struct {
 	next   map[uint64]int32
-	tokens []*addedToken // node → the token that ends there, or nil
+	tokens []*addedToken // node → the token ending there, or nil
 	starts [256]bool
 }
 
@@ -53,7 +53,7 @@ func (m *matcher) add(pattern string, tok *addedToken) {
 // each calls yield with the parts of s in order: the text between added tokens
 // with the id none, and the ids of added tokens.
 func (m *matcher) each(s string, yield func(part string, id int)) {
-	done := 0 // what was yielded, and the white space taken along
+	done := 0 // end of what was yielded, including stripped white space
 	for i := 0; m.next != nil && i < len(s); i++ {
 		if !m.starts[s[i]] {
 			continue

@@ -4,9 +4,9 @@ import (
 	"strings"
 )
 
-// The byte alphabet writes every byte as a visible character, so that tokens
-// can lie in JSON: printable ASCII and Latin-1 stand for themselves, the other
-// bytes, in order, for U+0100 and on. A space is Ġ, a newline Ċ.
+// The byte alphabet represents every byte by a visible character, so that tokens can
+// be stored in JSON: printable ASCII and Latin-1 represent themselves, the other
+// bytes are mapped, in order, to U+0100 and up. A space is Ġ, a newline Ċ.
 
 // alphabetEnd is the character after the alphabet's last.
 const alphabetEnd = 0x144
@@ -40,8 +40,8 @@ func toAlphabet(s string) string {
 	return b.String()
 }
 
-// fromAlphabet returns the bytes that s writes; ok is false, and s comes back
-// as it is, where s has a character that is not of the alphabet.
+// fromAlphabet returns the bytes that s represents. If s has a character outside the
+// alphabet, it returns s unchanged and false.
 func fromAlphabet(s string) (bytes string, ok bool) {
 	if graphicASCII(s) {
 		return s, true

@@ -2,7 +2,7 @@ package token
 
 // bpe holds the merges of a byte-level model.
 type bpe struct {
-	bytes   [256]int32 // byte → id; none where the vocabulary lacks it
+	bytes   [256]int32 // byte → id; none if it is not in the vocabulary
 	unk     int32      // the token for such a byte; none to drop it
 	fuseUnk bool       // one unknown token for a run of them
 	pairs   pairs
@@ -14,11 +14,11 @@ const none = -1
 // pairMerge joins the tokens left and right into one.
 type pairMerge struct{ left, right, id int32 }
 
-// merge is what a pair becomes: the lower the rank the earlier.
+// merge is the result of merging a pair; lower ranks merge first.
 type merge struct{ rank, id int32 }
 
-// pairs finds the merge of two ids: an open-addressing hash table, several
-// times as fast as a map and quicker to fill.
+// pairs maps pairs of ids to merges: an open-addressing hash table, several times as
+// fast as a map and faster to fill.
 type pairs struct {
 	keys  []uint64 // key+1; 0 is empty
 	vals  []merge
@@ -35,7 +35,7 @@ func newPairs(n int) pairs {
 	return pairs{make([]uint64, size), make([]merge, size), shift}
 }
 
-// put adds a merge; a later one of the same pair takes its place.
+// put adds a merge, replacing an earlier one of the same pair.
 func (p *pairs) put(m pairMerge, rank int) {
 	i := p.slot(m.left, m.right)
 	p.keys[i] = pairKey(m.left, m.right)
@@ -44,7 +44,7 @@ func (p *pairs) put(m pairMerge, rank int) {
 
 func pairKey(left, right int32) uint64 { return uint64(left)<<32 | uint64(right) + 1 }
 
-// slot returns where the pair is, or where it would go.
+// slot returns the slot of the pair, or the free slot for it.
 func (p *pairs) slot(left, right int32) uint64 {
 	key := pairKey(left, right)
 	mask := uint64(len(p.keys) - 1)
@@ -60,8 +60,7 @@ func (p *pairs) get(left, right int32) (merge, bool) {
 	return p.vals[i], p.keys[i] != 0
 }
 
-// symbol is a token of a piece while it is merged: a doubly linked list in a
-// slice.
+// symbol is a token of a piece being merged: a doubly linked list in a slice.
 type symbol struct {
 	id         int32
 	prev, next int32
@@ -70,17 +69,17 @@ type symbol struct {
 
 const noRank = 1<<31 - 1
 
-// longPiece is the length from which a heap beats looking at every symbol.
+// longPiece is the length from which a heap is faster than a linear scan.
 const longPiece = 64
 
-// merger merges pieces; its memory is used again for the next.
+// merger merges pieces, reusing its memory.
 type merger struct {
 	bpe     *bpe
 	symbols []symbol
 	queue   queue
 }
 
-// merge merges piece as far as it goes; tokens has the result.
+// merge applies all merges to piece; tokens yields the result.
 func (m *merger) merge(b *bpe, piece string) {
 	m.bpe = b
 	m.start(piece)
@@ -94,7 +93,7 @@ func (m *merger) merge(b *bpe, piece string) {
 	}
 }
 
-// tokens yields the ids of the piece last merged, in order.
+// tokens yields the ids of the last merged piece, in order.
 func (m *merger) tokens(yield func(id int32) bool) {
 	for i := int32(0); i < int32(len(m.symbols)) && i != none; i = m.symbols[i].next {
 		if !yield(m.symbols[i].id) {
@@ -103,7 +102,7 @@ func (m *merger) tokens(yield func(id int32) bool) {
 	}
 }
 
-// start makes a symbol of every byte that has a token.
+// start creates a symbol for every byte that has a token.
 func (m *merger) start(piece string) {
 	m.symbols = m.symbols[:0]
 	unknown := false // the last symbol is the unknown token
@@ -128,7 +127,7 @@ func (m *merger) start(piece string) {
 	}
 }
 
-// look finds the merge of symbol i and the one behind it.
+// look finds the merge of symbol i and the next one.
 func (m *merger) look(i int32) {
 	s := &m.symbols[i]
 	s.found = merge{rank: noRank}
@@ -140,7 +139,7 @@ func (m *merger) look(i int32) {
 	}
 }
 
-// join replaces symbol i and the one behind it by their merge.
+// join replaces symbol i and the next one by their merge.
 func (m *merger) join(i int32) {
 	s := &m.symbols[i]
 	gone := &m.symbols[s.next]
@@ -155,7 +154,7 @@ func (m *merger) join(i int32) {
 	}
 }
 
-// mergeShort joins the leftmost pair of the lowest rank until there is none.
+// mergeShort joins the leftmost pair of lowest rank until none is left.
 func (m *merger) mergeShort() {
 	for {
 		best, rank := int32(none), int32(noRank)
@@ -171,8 +170,8 @@ func (m *merger) mergeShort() {
 	}
 }
 
-// mergeLong does what mergeShort does with a queue. An entry whose symbol has
-// changed since is out of date and passed over.
+// mergeLong gives the same result as mergeShort, using a queue. Entries whose symbol
+// has changed since are skipped.
 func (m *merger) mergeLong() {
 	m.queue = m.queue[:0]
 	for i := range m.symbols {

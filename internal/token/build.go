@@ -18,8 +18,8 @@ type parts struct {
 	settings     settings
 }
 
-// settings are the parts of tokenizer.json that say how text is cut up, as they
-// were read; Marshal writes them back.
+// settings are the parts of tokenizer.json that configure how text is split, kept as
+// read; Marshal writes them back.
 type settings struct {
 	normalizer, preTokenizer, postProcessor, decoder json.RawMessage
 }
@@ -87,7 +87,7 @@ func countEmpty(tokens []string) (n int) {
 func (t *Tokenizer) set(id int, s string, flags uint8) {
 	t.flags[id] |= flags
 	text, ok := fromAlphabet(s)
-	// A copy, lest the token keeps the whole file in memory.
+	// A copy, so that the token does not keep the whole file in memory.
 	text = strings.Clone(text)
 	t.text[id] = text
 	if ok {
@@ -122,7 +122,7 @@ func (t *Tokenizer) addMerges(p *parts, written map[string]int32) error {
 		right, ok2 := written[m[1]]
 		id, ok3 := written[string(both)]
 		if !ok1 || !ok2 || !ok3 {
-			return fmt.Errorf("merge %d of %q and %q: the vocabulary lacks one of them or %q", i, m[0], m[1], both)
+			return fmt.Errorf("merge %d of %q and %q: one of them or %q is not in the vocabulary", i, m[0], m[1], both)
 		}
 		t.bpe.merges[i] = pairMerge{left, right, id}
 		t.bpe.pairs.put(t.bpe.merges[i], i)
@@ -130,12 +130,12 @@ func (t *Tokenizer) addMerges(p *parts, written map[string]int32) error {
 	return nil
 }
 
-// addAdded gives the added tokens their ids. One that the model has too must
-// have the model's id.
+// addAdded registers the added tokens. One that is also in the model must have the
+// model's id.
 func (t *Tokenizer) addAdded(written map[string]int32) error {
 	for _, tok := range t.added {
 		if tok.Content == "" || tok.ID < 0 || tok.ID >= maxTokens {
-			return fmt.Errorf("added token %q with id %d is empty or its id is not below %d", tok.Content, tok.ID, maxTokens)
+			return fmt.Errorf("added token %q with id %d is empty or its id is out of range: want below %d", tok.Content, tok.ID, maxTokens)
 		}
 		if grow := tok.ID + 1 - len(t.text); grow > 0 {
 			t.text = append(t.text, make([]string, grow)...)
@@ -143,7 +143,7 @@ func (t *Tokenizer) addAdded(written map[string]int32) error {
 		}
 		id, known := written[tok.Content]
 		if known && int(id) != tok.ID || !known && t.flags[tok.ID] != 0 || t.flags[tok.ID]&isAdded != 0 {
-			return fmt.Errorf("added token %q: id %d is not its own", tok.Content, tok.ID)
+			return fmt.Errorf("added token %q: id %d conflicts with the vocabulary", tok.Content, tok.ID)
 		}
 		written[tok.Content] = int32(tok.ID)
 		flags := uint8(isAdded)
@@ -165,13 +165,13 @@ func (t *Tokenizer) configure() error {
 		return err
 	}
 	if !byteLevel {
-		return fmt.Errorf("pre-tokenizer %s is not supported: it has no ByteLevel at its end", t.settings.preTokenizer)
+		return fmt.Errorf("pre-tokenizer %s is not supported: it does not end with ByteLevel", t.settings.preTokenizer)
 	}
 	t.split = slices.Clip(t.split)
 	return checkDecoder(t.settings.decoder)
 }
 
-// part is any of the parts a tokenizer.json is put together from.
+// part is any component of a tokenizer.json.
 type part struct {
 	Type             string            `json:"type"`
 	Normalizers      []json.RawMessage `json:"normalizers"`
@@ -185,7 +185,7 @@ type part struct {
 	UseRegex         *bool             `json:"use_regex"`
 }
 
-// readPart parses one; the type of null or nothing is "".
+// readPart parses a part; the type is "" for null or an absent part.
 func readPart(data json.RawMessage) (p part, err error) {
 	if len(data) > 0 {
 		err = json.Unmarshal(data, &p)
@@ -252,8 +252,8 @@ func (t *Tokenizer) setPreTokenizer(data json.RawMessage, byteLevel *bool) error
 	return fmt.Errorf("pre-tokenizer %q is not supported", p.Type)
 }
 
-// addSplit adds a Split. Every known pattern matches all of a text, so what
-// becomes of the rest does not matter as long as the matches stay.
+// addSplit adds a Split. Every known pattern matches all of a text, so the treatment
+// of the rest does not matter as long as the matches are kept.
 func (t *Tokenizer) addSplit(p *part) error {
 	if p.Behavior != "Isolated" && !(p.Behavior == "Removed" && p.Invert) {
 		return fmt.Errorf("pre-tokenizer Split with behavior %q, invert %t is not supported", p.Behavior, p.Invert)

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kinds of characters, as the pre-tokenizers' patterns see them.
+// Character classes of the pre-tokenizers' patterns.
 const (
 	letter  = 1 << iota // \p{L}
 	number              // \p{N}
@@ -55,8 +55,8 @@ func classify(r rune) uint8 {
 	return 0
 }
 
-// run returns the length of the longest start of s whose characters all are of
-// a class in want.
+// run returns the length of the longest prefix of s whose characters all have a
+// class in want.
 func run(s string, want uint8) int {
 	i := 0
 	for i < len(s) {
@@ -69,8 +69,8 @@ func run(s string, want uint8) int {
 	return i
 }
 
-// runOther returns the length of the longest start of s without a character of
-// a class in not.
+// runOther returns the length of the longest prefix of s without a character of a
+// class in not.
 func runOther(s string, not uint8) int {
 	i := 0
 	for i < len(s) {

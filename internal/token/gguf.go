@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// GGUFMeta is the tokenizer of a GGUF file: its metadata under
-// tokenizer.ggml.*, named here by the rest of the key. The ids of bos, eos and
-// the like are not part of it: the tokens say themselves that they are special.
+// GGUFMeta is the tokenizer of a GGUF file: its metadata under tokenizer.ggml.*,
+// with the rest of the key noted here. The ids of bos, eos and the like are not
+// needed: token types mark special tokens.
 type GGUFMeta struct {
 	Model  string   // model: "gpt2", which stands for byte-level BPE
 	Pre    string   // pre: which pre-tokenizer, such as "qwen2"
@@ -25,17 +25,16 @@ const (
 	ggufUnused      = 5
 )
 
-// FromGGUF makes the tokenizer of a GGUF file. It encodes as the tokenizer.json
-// the file was made from, as far as GGUF tells: the stripping of white space
-// around added tokens is lost in it. A pre-tokenizer that is not known for sure
-// is an error that names it; so is "default", which only says that whoever made
-// the file did not know either.
+// FromGGUF returns the tokenizer of a GGUF file. It encodes like the tokenizer.json
+// that the file was converted from, except that GGUF does not store the stripping of
+// white space around added tokens. An unknown pre-tokenizer is an error that names
+// it; so is "default", which means that the converter did not know it.
 func FromGGUF(meta GGUFMeta) (*Tokenizer, error) {
 	if meta.Model != "gpt2" {
 		return nil, fmt.Errorf("gguf tokenizer: model %q is not supported, only gpt2 (byte-level BPE) is", meta.Model)
 	}
 	if len(meta.Types) != len(meta.Tokens) || len(meta.Tokens) > maxTokens {
-		return nil, fmt.Errorf("gguf tokenizer: %d token types for %d tokens (at most %d)", len(meta.Types), len(meta.Tokens), maxTokens)
+		return nil, fmt.Errorf("gguf tokenizer: %d token types for %d tokens (maximum %d)", len(meta.Types), len(meta.Tokens), maxTokens)
 	}
 	p := parts{tokens: make([]string, len(meta.Tokens))}
 	if err := p.setPre(meta.Pre); err != nil {
@@ -60,8 +59,8 @@ func FromGGUF(meta GGUFMeta) (*Tokenizer, error) {
 	return t, nil
 }
 
-// addGGUF adds the token id. An unused one only fills up the model's rows: text
-// never becomes it, and it stands for nothing.
+// addGGUF adds the token id. Unused tokens only pad the embedding matrix: they are
+// never produced and decode to nothing.
 func (p *parts) addGGUF(id int, s string, kind int32) error {
 	switch kind {
 	case ggufUnused:
@@ -70,7 +69,7 @@ func (p *parts) addGGUF(id int, s string, kind int32) error {
 	case ggufUnknown, ggufControl, ggufUserDefined:
 		p.added = append(p.added, addedToken{ID: id, Content: s, Special: kind != ggufUserDefined})
 	default:
-		return fmt.Errorf("gguf tokenizer: token %d (%q) has type %d, which byte-level BPE does not have", id, s, kind)
+		return fmt.Errorf("gguf tokenizer: token %d (%q) has type %d, which is invalid for byte-level BPE", id, s, kind)
 	}
 	if s == "" {
 		return fmt.Errorf("gguf tokenizer: token %d is empty", id)
@@ -79,7 +78,7 @@ func (p *parts) addGGUF(id int, s string, kind int32) error {
 	return nil
 }
 
-// setPre chooses the settings that a value of tokenizer.ggml.pre stands for.
+// setPre sets the settings for a value of tokenizer.ggml.pre.
 func (p *parts) setPre(pre string) error {
 	switch pre {
 	case "qwen2":
@@ -93,7 +92,7 @@ func (p *parts) setPre(pre string) error {
 	case "gpt-2":
 		p.settings = byteLevelSettings(splitSetting(patternGPT2))
 	default:
-		return fmt.Errorf("gguf tokenizer: pre-tokenizer %q is not supported (qwen2, llama-bpe, smollm, gpt-2 are)", pre)
+		return fmt.Errorf("gguf tokenizer: pre-tokenizer %q is not supported: want qwen2, llama-bpe, smollm or gpt-2", pre)
 	}
 	return nil
 }

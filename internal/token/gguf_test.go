@@ -102,7 +102,7 @@ func TestGGUFRefuses(t *testing.T) {
 		{"empty token", func(m *GGUFMeta) { m.Tokens = []string{"a", ""} }, "token 1 is empty"},
 		{"same token", func(m *GGUFMeta) { m.Tokens = []string{"a", "a"} }, "2 ids for 1"},
 		{"merge", func(m *GGUFMeta) { m.Merges = []string{"ab"} }, `merge "ab"`},
-		{"merge of nothing", func(m *GGUFMeta) { m.Merges = []string{"a b"} }, `lacks one of them or "ab"`},
+		{"merge of nothing", func(m *GGUFMeta) { m.Merges = []string{"a b"} }, `one of them or "ab" is not in the vocabulary`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

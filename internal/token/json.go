@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// reader walks through JSON by hand: a tokenizer's vocabulary and merges are
-// megabytes of short strings, on which encoding/json spends seconds. Small
-// values are cut out and left to encoding/json. The first error stops the walk.
+// reader is a JSON parser: a tokenizer's vocabulary and merges are megabytes of short
+// strings, for which encoding/json takes seconds. Small values are passed to
+// encoding/json. The first error stops parsing.
 type reader struct {
 	s   string // valid UTF-8
 	i   int
@@ -75,7 +75,7 @@ func (r *reader) object(field func(key string)) {
 	})
 }
 
-// str reads a string. Without escapes it shares the memory of the input.
+// str reads a string. Without escapes it shares memory with the input.
 func (r *reader) str() string {
 	r.take('"')
 	start := r.i
@@ -95,7 +95,7 @@ func (r *reader) str() string {
 	return ""
 }
 
-// escaped reads on in a string that began at start and has an escape.
+// escaped reads the rest of a string that began at start and has an escape.
 func (r *reader) escaped(start int) string {
 	for ; r.i < len(r.s) && r.s[r.i] != '"'; r.i++ {
 		if r.s[r.i] == '\\' {
@@ -130,7 +130,7 @@ func (r *reader) integer(limit int) int {
 	return n
 }
 
-// raw cuts out the next value, whatever it is.
+// raw returns the text of the next value.
 func (r *reader) raw() json.RawMessage {
 	if r.peek() == 0 {
 		r.fail("a value")
@@ -156,7 +156,7 @@ func (r *reader) raw() json.RawMessage {
 	return value
 }
 
-// skipNested goes behind the bracket that closes the one here.
+// skipNested skips past the bracket that closes the one here.
 func (r *reader) skipNested() {
 	for depth := 0; r.err == nil; {
 		switch r.peek() {
@@ -178,7 +178,7 @@ func (r *reader) skipNested() {
 	}
 }
 
-// value reads the next value into v, a pointer, by encoding/json.
+// value decodes the next value into v, a pointer, with encoding/json.
 func (r *reader) value(v any) {
 	start := r.i
 	data := r.raw()

@@ -7,17 +7,16 @@ import (
 	"slices"
 )
 
-// pair is two tokens beside each other.
+// pair is two adjacent tokens.
 type pair struct{ left, right int32 }
 
-// pairStat is how often a pair comes, and in which pieces it came once.
+// pairStat is the count of a pair, and the pieces it has occurred in.
 type pairStat struct {
 	count  int
 	pieces []int32
 }
 
-// learner is the state of BPE training: the pieces of the corpus, each as the
-// tokens it is so far.
+// learner is the state of BPE training: the pieces of the corpus, as the tokens so far.
 type learner struct {
 	v      *vocab
 	pieces [][]int32
@@ -26,9 +25,9 @@ type learner struct {
 	queue  pairQueue
 }
 
-// learn returns the merges that make up to room new tokens out of counted
-// pieces, none of them one of the taboo texts: the most frequent pair becomes a
-// token, again and again, until no pair comes twice.
+// learn returns the merges for up to room new tokens from counted pieces. It merges
+// the most frequent pair repeatedly, until no pair occurs twice. It never creates a
+// taboo token.
 func learn(counts map[string]int, room int, taboo []string) []pairMerge {
 	l := newLearner(counts)
 	done := map[pair]bool{}
@@ -46,7 +45,7 @@ func learn(counts map[string]int, room int, taboo []string) []pairMerge {
 			continue
 		}
 		id := l.v.add(whole)
-		if !done[top.pair] { // a pair comes back where its left or right was made anew
+		if !done[top.pair] { // a pair can recur if its left or right token was created again
 			l.v.merges = append(l.v.merges, pairMerge{top.left, top.right, id})
 			done[top.pair] = true
 		}
@@ -73,8 +72,7 @@ func newLearner(counts map[string]int) *learner {
 	return l
 }
 
-// count adds the pairs of a piece to the statistics, or with sign −1 takes them
-// out.
+// count adds the pairs of a piece to the statistics, or subtracts them if sign is −1.
 func (l *learner) count(piece int32, sign int) {
 	tokens := l.pieces[piece]
 	for i := 1; i < len(tokens); i++ {
@@ -88,8 +86,8 @@ func (l *learner) count(piece int32, sign int) {
 	}
 }
 
-// locate notes that the piece has the pairs with the token id, or all its pairs
-// for none, and calls each with them.
+// locate records that the piece has its pairs with the token id, or all its pairs if
+// id is none, and calls each with them.
 func (l *learner) locate(piece, id int32, each func(pair)) {
 	tokens := l.pieces[piece]
 	for i := 1; i < len(tokens); i++ {
@@ -105,8 +103,8 @@ func (l *learner) locate(piece, id int32, each func(pair)) {
 	}
 }
 
-// merge makes p the token id in every piece. Only pairs with id become more
-// frequent by it.
+// merge replaces p by the token id in every piece. Only pairs with id become more
+// frequent.
 func (l *learner) merge(p pair, id int32) {
 	stat := l.stats[p]
 	pieces := stat.pieces
@@ -138,8 +136,7 @@ func replacePair(tokens []int32, p pair, id int32) []int32 {
 	return out
 }
 
-// enqueue puts p where its count belongs; a pair that comes once teaches
-// nothing.
+// enqueue adds p to the queue, unless it occurs only once.
 func (l *learner) enqueue(p pair) {
 	if n := l.stats[p].count; n >= 2 {
 		heap.Push(&l.queue, candidate{p, n})
@@ -151,8 +148,7 @@ type candidate struct {
 	count int
 }
 
-// pairQueue is a heap of candidates, the most frequent first, then the one of
-// the lowest ids.
+// pairQueue is a heap of candidates, most frequent first, then lowest ids.
 type pairQueue []candidate
 
 func (q pairQueue) Len() int { return len(q) }

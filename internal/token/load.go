@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxTokens bounds the ids of a file, so that a wrong one cannot ask for
-// gigabytes.
+// maxTokens limits the ids in a file, so that a bad one cannot allocate gigabytes.
 const maxTokens = 1 << 20
 
 // Load reads a Hugging Face tokenizer.json file.
@@ -25,13 +24,12 @@ func Load(path string) (*Tokenizer, error) {
 	return t, nil
 }
 
-// Parse reads the content of a tokenizer.json. A model, normaliser,
-// pre-tokenizer or decoder other than those of byte-level BPE as Qwen, Llama 3,
-// SmolLM2 and GPT-2 have them is an error that names it. What the file says of
-// truncation and padding is ignored.
+// Parse parses a tokenizer.json. A model, normaliser, pre-tokenizer or decoder other
+// than those of byte-level BPE in Qwen, Llama 3, SmolLM2 and GPT-2 is an error that
+// names it. Truncation and padding settings are ignored.
 func Parse(data []byte) (*Tokenizer, error) {
 	if !utf8.Valid(data) {
-		return nil, errors.New("tokenizer is not UTF-8")
+		return nil, errors.New("tokenizer is not valid UTF-8")
 	}
 	r := &reader{s: string(data)}
 	var p parts
@@ -62,7 +60,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 		return nil, fmt.Errorf("parse tokenizer: %w", r.err)
 	}
 	if !model {
-		return nil, errors.New("parse tokenizer: no model in it")
+		return nil, errors.New("parse tokenizer: it has no model")
 	}
 	return p.build()
 }
@@ -109,7 +107,7 @@ func (p *parts) readModel(r *reader) {
 	}
 }
 
-// check refuses what changes the tokens and is not built here.
+// check returns an error for settings that affect the tokens and are not supported.
 func (f *modelFields) check() error {
 	switch {
 	case f.kind != "BPE":
@@ -136,14 +134,14 @@ func (p *parts) readVocab(r *reader) {
 			p.tokens = append(p.tokens, "")
 		}
 		if text == "" || p.tokens[id] != "" {
-			r.err = fmt.Errorf("vocabulary: token %q with id %d is empty or the second with this id", text, id)
+			r.err = fmt.Errorf("vocabulary: token %q with id %d is empty or a duplicate of that id", text, id)
 			return
 		}
 		p.tokens[id] = text
 	})
 }
 
-// readMerges reads merges written as "a b" (the older way) or ["a", "b"].
+// readMerges reads merges written as "a b" (older files) or ["a", "b"].
 func (p *parts) readMerges(r *reader) {
 	r.list('[', ']', func() {
 		if r.peek() == '"' {
@@ -170,7 +168,7 @@ func (p *parts) addMerge(r *reader) {
 func cutMerge(s string) ([2]string, error) {
 	left, right, ok := strings.Cut(s, " ")
 	if !ok || strings.Contains(right, " ") {
-		return [2]string{}, fmt.Errorf("merge %q is not two tokens with a space between", s)
+		return [2]string{}, fmt.Errorf("merge %q is not two tokens separated by a space", s)
 	}
 	return [2]string{left, right}, nil
 }

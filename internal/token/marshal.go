@@ -33,7 +33,7 @@ func quote(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// Save writes the tokenizer to path as [Tokenizer.Marshal] gives it.
+// Save writes the output of [Tokenizer.Marshal] to path.
 func (t *Tokenizer) Save(path string) error {
 	data, err := t.Marshal()
 	if err != nil {
@@ -45,8 +45,8 @@ func (t *Tokenizer) Save(path string) error {
 	return nil
 }
 
-// Marshal returns the tokenizer as a Hugging Face tokenizer.json, the same
-// bytes each time. Parsed again it encodes and decodes alike.
+// Marshal returns the tokenizer as a Hugging Face tokenizer.json. The output is
+// deterministic, and parses to an equivalent tokenizer.
 func (t *Tokenizer) Marshal() ([]byte, error) {
 	file := struct {
 		Version       string          `json:"version"`

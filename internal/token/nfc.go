@@ -9,13 +9,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// nfc returns the canonical composition of s, valid UTF-8, by the older Unicode
-// table that Hugging Face's library carries, in which the characters of
-// [newerMarks] are plain. Unlike x/text's own it puts no grapheme joiner into
-// long runs of marks.
+// nfc returns the canonical composition of s, which is valid UTF-8, by the older
+// Unicode table of Hugging Face's library, in which the characters of [newerMarks]
+// have no special properties. Unlike x/text, it inserts no grapheme joiner into long
+// runs of marks.
 func nfc(s string) string {
-	// What the newer table calls normal the older one does too: it orders fewer
-	// characters and composes no more of them.
+	// Text normalised by the newer table is normalised by the older one too, which
+	// reorders fewer characters and composes no more of them.
 	if norm.NFC.IsNormalString(s) {
 		return s
 	}
@@ -61,11 +61,11 @@ func order(chars []char) {
 	}
 }
 
-// composed joins each starter with what follows it and can be joined to it.
+// composed combines each starter with the following characters where possible.
 func composed(chars []char) string {
 	out := make([]rune, 0, len(chars))
 	var buf []byte
-	starter, last := -1, uint8(0) // last: the class of the character behind the starter that stayed
+	starter, last := -1, uint8(0) // last: class of the last uncombined character after the starter
 	for _, c := range chars {
 		if starter >= 0 && (last == 0 || last < c.ccc) {
 			if p, ok := compose(&buf, out[starter], c.r); ok {
@@ -81,7 +81,7 @@ func composed(chars []char) string {
 	return string(out)
 }
 
-// compose returns the character that a followed by b is; buf is scratch.
+// compose returns the composition of a and b; buf is scratch.
 func compose(buf *[]byte, a, b rune) (rune, bool) {
 	if b < 0x300 || unicode.Is(newerMarks, a) || unicode.Is(newerMarks, b) {
 		return 0, false

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// repair replaces what is not UTF-8 with U+FFFD, one for each maximal subpart
-// of a character: the practice of Unicode (chapter 3.9), Rust and Python, where
-// Go's conversions count bytes.
+// repair replaces invalid UTF-8 with U+FFFD, one for each maximal subpart of a
+// character, like Unicode (chapter 3.9), Rust and Python; Go's conversions replace
+// each byte.
 func repair(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -25,8 +25,8 @@ func repair(s string) string {
 	return b.String()
 }
 
-// subpart returns the length of the longest start of s, which begins no whole
-// character, that could still have become one, at least 1.
+// subpart returns the length of the longest prefix of s that is a prefix of a
+// character, at least 1. s does not begin with a complete character.
 func subpart(s string) int {
 	low, high, need := byte(0x80), byte(0xBF), 0
 	switch c := s[0]; {

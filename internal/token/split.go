@@ -10,8 +10,8 @@ import (
 // Pieces never merge with their neighbours.
 type splitter func(s string) int
 
-// The patterns of the known Split pre-tokenizers; a pattern is recognised by
-// its exact spelling and run by the function beside it in splitterFor.
+// The patterns of the supported Split pre-tokenizers. A pattern is recognised by its
+// exact spelling and implemented by the function next to it in splitterFor.
 const (
 	patternQwen  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	patternLlama = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -19,8 +19,8 @@ const (
 	patternWord  = `[\p{L}\p{M}]+|\p{N}{1,2}|[^\p{L}\p{M}\p{N}]+`
 )
 
-// splitterFor returns the splitter of a Split pre-tokenizer's pattern, nil for
-// one that is not known.
+// splitterFor returns the splitter of a Split pre-tokenizer's pattern, nil if it is
+// unknown.
 func splitterFor(pattern string) splitter {
 	switch pattern {
 	case patternQwen:
@@ -35,10 +35,10 @@ func splitterFor(pattern string) splitter {
 	return nil
 }
 
-// splitTiktoken is the pattern of Qwen and Llama 3, which differ in how many
-// digits make a piece. Its branches, in order: a contraction; letters with one
-// other character before them; digits; punctuation with a space before and line
-// ends behind; white space.
+// splitTiktoken is the pattern of Qwen and Llama 3, which differ in the number of
+// digits in a piece. Its branches, in order: a contraction; letters with an optional
+// other character before them; digits; punctuation with an optional space before and
+// line ends after; white space.
 func splitTiktoken(s string, digits int) int {
 	c, n := first(s)
 	if c&letter != 0 {
@@ -122,7 +122,7 @@ func splitWords(s string) int {
 	return n + runOther(s[n:], letter|mark|number)
 }
 
-// splitDigits cuts each number character off.
+// splitDigits isolates each number character.
 func splitDigits(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	if isDigit(r) {
@@ -131,7 +131,7 @@ func splitDigits(s string) int {
 	return upTo(s, isDigit)
 }
 
-// splitDigitRuns cuts runs of number characters off.
+// splitDigitRuns isolates runs of number characters.
 func splitDigitRuns(s string) int {
 	r, _ := utf8.DecodeRuneInString(s)
 	if isDigit(r) {
@@ -147,8 +147,8 @@ func isDigit(r rune) bool {
 	return unicode.IsNumber(r) || unicode.Is(newNumbers, r) || unicode.Is(newestNumbers, r)
 }
 
-// upTo returns the index of the first character of s that stop holds for, or
-// the length of s.
+// upTo returns the index of the first character of s for which stop is true, or the
+// length of s.
 func upTo(s string, stop func(rune) bool) int {
 	if i := strings.IndexFunc(s, stop); i >= 0 {
 		return i
@@ -156,8 +156,8 @@ func upTo(s string, stop func(rune) bool) int {
 	return len(s)
 }
 
-// leaveOne is \s+(?!\S)|\s+ on white space of n bytes: all of it at the end of
-// the text, else all but its last character, which goes with what follows.
+// leaveOne is \s+(?!\S)|\s+ on white space of n bytes: all of it at the end of the
+// text, else all but its last character, which belongs to the next piece.
 func leaveOne(s string, n int) int {
 	if n == len(s) {
 		return n

@@ -48,8 +48,8 @@ var newestNumbers = &unicode.RangeTable{
 	},
 }
 
-// newerMarks are the characters that the older table of the normaliser knows
-// nothing of: there they are starters that neither come apart nor compose.
+// newerMarks are the characters missing from the normaliser's older table, in which
+// they are starters that neither decompose nor compose.
 var newerMarks = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x07FD, 0x07FD, 1}, {0x0898, 0x089F, 1}, {0x08CA, 0x08D3, 1}, {0x09FE, 0x09FE, 1},

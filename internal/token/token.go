@@ -2,9 +2,9 @@
 // encoding as Hugging Face's tokenizer.json files and GGUF metadata describe
 // it, and a small trainer of such tokenizers.
 //
-// A [Tokenizer] gives the ids that Hugging Face's library gives without its
-// post-processor (add_special_tokens=False). What it does not know it refuses
-// when loading, by name: there is no "nearly the same" tokenizer.
+// A [Tokenizer] produces the same ids as Hugging Face's library without its
+// post-processor (add_special_tokens=False). Loading a tokenizer with an unsupported
+// feature is an error that names it: there is no approximate tokenizer.
 package token
 
 import (
@@ -16,17 +16,17 @@ import (
 type Tokenizer struct {
 	text  []string         // id → the bytes the token stands for
 	flags []uint8          // id → inModel, isAdded, isSpecial; 0 where there is no token
-	plain map[int]string   // id → its written form, where that is not in the byte alphabet
+	plain map[int]string   // id → its written form, if that is not in the byte alphabet
 	ids   map[string]int32 // bytes → id of the tokens written in the byte alphabet
 
 	added      []addedToken // in the file's order
-	asGiven    matcher      // added tokens looked for in the text as it is
-	normalised matcher      // added tokens looked for in the normalised text
+	asGiven    matcher      // added tokens matched in the original text
+	normalised matcher      // added tokens matched in the normalised text
 
 	nfc          bool
 	split        []splitter // the pieces of the first are split by the second
 	bpe          bpe
-	ignoreMerges bool // a piece that is a token is that token, whatever the merges say
+	ignoreMerges bool // a piece in the vocabulary becomes that token, regardless of merges
 
 	settings settings
 }
@@ -60,9 +60,8 @@ func (t *Tokenizer) Encode(text string) []int {
 	return e.ids
 }
 
-// EncodeOrdinary returns the ids of text taken as plain text: no added token is
-// recognised and no special id comes out, whatever the text holds. It is meant
-// for content nobody vouches for.
+// EncodeOrdinary encodes text as plain text: it recognises no added tokens and
+// returns no special ids, whatever the text contains. Use it for untrusted content.
 func (t *Tokenizer) EncodeOrdinary(text string) []int {
 	text = t.normalise(repair(text))
 	e := encoder{t: t, ids: make([]int, 0, len(text)/4+1), ordinary: true}
@@ -71,7 +70,7 @@ func (t *Tokenizer) EncodeOrdinary(text string) []int {
 }
 
 // Decode returns the text of ids, without special tokens where skipSpecial is
-// true. Ids the tokenizer does not have stand for nothing. Bytes that are not
+// true. Unknown ids are skipped. Bytes that are not
 // UTF-8 become U+FFFD, one for each maximal subpart.
 func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
 	var b strings.Builder
@@ -84,9 +83,9 @@ func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
 	return repair(b.String())
 }
 
-// Bytes returns the bytes that id stands for, maybe a part of a character; nil
-// where there is no such token. Joined, the bytes of ids are what Decode makes
-// its text of. The caller owns the slice.
+// Bytes returns the bytes of token id, possibly part of a character; nil if there is
+// no such token. Decode's text is the concatenation of these bytes. The caller owns
+// the slice.
 func (t *Tokenizer) Bytes(id int) []byte {
 	if !t.has(id) {
 		return nil
@@ -94,8 +93,7 @@ func (t *Tokenizer) Bytes(id int) []byte {
 	return []byte(t.text[id])
 }
 
-// Size returns the highest id plus one. Below it there may be ids without a
-// token.
+// Size returns the highest id plus one. Not every id below it need have a token.
 func (t *Tokenizer) Size() int { return len(t.text) }
 
 // ID returns the id of a token by its written form: added tokens as they are,
@@ -113,8 +111,8 @@ func (t *Tokenizer) ID(token string) (int, bool) {
 	return 0, false
 }
 
-// Token returns the written form of id, as [Tokenizer.ID] takes it; "" where
-// there is no such token.
+// Token returns the written form of id, as [Tokenizer.ID] takes it, or "" if there is
+// no such token.
 func (t *Tokenizer) Token(id int) string {
 	if !t.has(id) {
 		return ""
@@ -140,7 +138,7 @@ func (t *Tokenizer) normalise(s string) string {
 	return s
 }
 
-// encoder gathers the ids of one text.
+// encoder collects the ids of one text.
 type encoder struct {
 	t        *Tokenizer
 	ordinary bool // no special ids
@@ -182,8 +180,7 @@ func (e *encoder) emit(id int32) {
 	e.ids = append(e.ids, int(id))
 }
 
-// spell emits the bytes of a special token that plain text happened to merge
-// to.
+// spell emits the byte tokens of a special token that plain text merged into.
 func (e *encoder) spell(id int32) {
 	if id == e.t.bpe.unk {
 		return

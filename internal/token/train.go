@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Training says what [Train] makes besides what it learns.
+// Training configures the tokens that [Train] creates besides learnt ones.
 type Training struct {
-	// Special are special tokens such as <|im_end|>; they get the last ids, in
-	// this order, and are cut out of the corpus before anything is learnt.
+	// Special are special tokens such as <|im_end|>. They get the last ids, in this
+	// order, and are removed from the corpus before training.
 	Special []string
-	// Words become tokens of their own whatever the corpus says. Each must be
-	// one piece: letters only, say.
+	// Words become single tokens whatever the corpus. Each must be one piece, for
+	// example letters only.
 	Words []string
 }
 
@@ -21,19 +21,19 @@ const byteTokens = 256
 
 // Train learns a byte-level BPE tokenizer of at most vocab tokens, all counted:
 // the 256 bytes (the id of a byte is its value), the learnt merges, what the
-// words take, and the special tokens. It is smaller where the corpus has no
-// pair left that comes twice; where vocab has no room for bytes, words and
-// special tokens it is an error.
+// words take, and the special tokens. It is smaller if the corpus has no pair left
+// that occurs twice. It is an error if vocab has no room for bytes, words and
+// special tokens.
 //
 // Text is split into runs of letters and marks, one or two digits, and runs of
-// everything else, and no token crosses these borders: a word is the same token
-// wherever it stands, behind a space, a quote or an underscore. Of pairs
-// equally frequent the one of the lower ids is merged first, so the result
-// depends on what the corpus holds, not on its order.
+// everything else, and no token crosses these boundaries: a word is the same token
+// after a space, a quote or an underscore. Of equally frequent pairs, the one with
+// the lower ids is merged first, so the result does not depend on the order of the
+// corpus.
 func Train(corpus iter.Seq[string], vocab int, o Training) (*Tokenizer, error) {
 	room := vocab - byteTokens - len(o.Special)
 	if room < 0 {
-		return nil, fmt.Errorf("train tokenizer: %d tokens are too few for %d bytes and %d special tokens", vocab, byteTokens, len(o.Special))
+		return nil, fmt.Errorf("train tokenizer: vocabulary of %d is too small for %d bytes and %d special tokens", vocab, byteTokens, len(o.Special))
 	}
 	for _, w := range o.Words {
 		if w == "" || splitWords(w) != len(w) || slices.Contains(o.Special, w) {
@@ -52,8 +52,7 @@ func Train(corpus iter.Seq[string], vocab int, o Training) (*Tokenizer, error) {
 	return t, nil
 }
 
-// countPieces returns how often each piece comes in the corpus, outside special
-// tokens.
+// countPieces counts each piece in the corpus, outside special tokens.
 func countPieces(corpus iter.Seq[string], special []string) map[string]int {
 	var m matcher
 	for i, s := range special {
@@ -72,7 +71,7 @@ func countPieces(corpus iter.Seq[string], special []string) map[string]int {
 	return counts
 }
 
-// vocab is a vocabulary in the making: bytes and merges.
+// vocab is a vocabulary under construction: bytes and merges.
 type vocab struct {
 	text   []string // id → bytes
 	ids    map[string]int32
@@ -87,7 +86,7 @@ func newVocab() *vocab {
 	return v
 }
 
-// add returns the id of the token s, a new one if need be.
+// add returns the id of the token s, adding it if needed.
 func (v *vocab) add(s string) int32 {
 	id, ok := v.ids[s]
 	if !ok {
@@ -98,15 +97,15 @@ func (v *vocab) add(s string) int32 {
 	return id
 }
 
-// join appends the merge of two tokens and returns the token it makes.
+// join appends the merge of two tokens and returns the resulting token.
 func (v *vocab) join(left, right int32) int32 {
 	id := v.add(v.text[left] + v.text[right])
 	v.merges = append(v.merges, pairMerge{left, right, id})
 	return id
 }
 
-// withWords cuts the learnt merges, last first, until the merges that the words
-// need have room behind them.
+// withWords drops learnt merges, last first, until there is room for the merges that
+// the words need.
 func withWords(learnt []pairMerge, room int, words []string) (*vocab, error) {
 	for keep := len(learnt); ; {
 		v := newVocab()
@@ -119,15 +118,15 @@ func withWords(learnt []pairMerge, room int, words []string) (*vocab, error) {
 			return v, nil
 		}
 		if keep == 0 {
-			return nil, fmt.Errorf("train tokenizer: the words need %d more tokens than there is room for", over)
+			return nil, fmt.Errorf("train tokenizer: the vocabulary is %d tokens too small for the words", over)
 		}
 		keep = max(0, keep-over)
 	}
 }
 
-// force appends merges until each word is one token. A new merge ranks behind
-// all others, so what was one token stays one; and it makes its word shorter by
-// a token at least, so the loop ends.
+// force appends merges until each word is one token. New merges rank after all
+// others, so existing single tokens stay single; each one shortens its word by at
+// least a token, so the loop terminates.
 func (v *vocab) force(words []string) {
 	most := len(v.merges)
 	for _, w := range words {
@@ -154,7 +153,7 @@ func (v *vocab) force(words []string) {
 	}
 }
 
-// parts writes the vocabulary down, the special tokens last.
+// parts returns the vocabulary as parts, special tokens last.
 func (v *vocab) parts(special []string) *parts {
 	p := &parts{settings: byteLevelSettings(splitSetting(patternWord))}
 	for _, s := range v.text {

@@ -127,9 +127,9 @@ func TestTrainRefuses(t *testing.T) {
 		o    Training
 		want string
 	}{
-		{"no room for bytes", 255, Training{}, "too few"},
-		{"no room for special", 257, Training{Special: []string{"<a>", "<b>"}}, "too few"},
-		{"no room for words", 258, Training{Words: []string{"amber"}}, "more tokens"},
+		{"no room for bytes", 255, Training{}, "too small"},
+		{"no room for special", 257, Training{Special: []string{"<a>", "<b>"}}, "too small"},
+		{"no room for words", 258, Training{Words: []string{"amber"}}, "2 tokens too small"},
 		{"two pieces", 400, Training{Words: []string{"get_weather"}}, `"get_weather"`},
 		{"empty word", 400, Training{Words: []string{""}}, `""`},
 		{"special word", 400, Training{Words: []string{"a"}, Special: []string{"a"}}, `"a"`},

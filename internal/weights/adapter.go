@@ -15,13 +15,13 @@ import (
 	"strings"
 )
 
-// Adapter is a LoRA adapter as peft keeps it: for each adapted matrix W a
-// product of two small ones, W + Scale·B·A.
+// Adapter is a LoRA adapter in peft's form. Each adapted matrix W becomes
+// W + Scale·B·A.
 type Adapter struct {
 	Rank   int
 	Alpha  float64
 	RSLoRA bool   // Scale divides by √Rank instead of Rank
-	Base   string // the model it was trained on, as its author named it; may be empty
+	Base   string // name of the base model as recorded in the adapter; may be empty
 	Pairs  []Pair // sorted by module
 }
 
@@ -41,7 +41,7 @@ func (a Adapter) Scale() float64 {
 	return a.Alpha / float64(a.Rank)
 }
 
-// Check reports a pair that does not fit a matrix of cfg's blocks.
+// Check returns an error for a pair that does not fit a matrix in cfg's layers.
 func (a Adapter) Check(cfg Config) error {
 	shapes := map[string][]int{}
 	for _, t := range cfg.Tensors() {
@@ -50,10 +50,10 @@ func (a Adapter) Check(cfg Config) error {
 	for _, p := range a.Pairs {
 		shape := shapes[p.Module+".weight"]
 		if len(shape) != 2 || !strings.HasPrefix(p.Module, "model.layers.") {
-			return fmt.Errorf("adapter module %s: the model has no such matrix in its blocks", p.Module)
+			return fmt.Errorf("adapter module %s: no such matrix in the model's layers", p.Module)
 		}
 		if p.Out != shape[0] || p.In != shape[1] {
-			return fmt.Errorf("adapter module %s is for a matrix %s, the model's is %s", p.Module, shapeText([]int{p.Out, p.In}), shapeText(shape))
+			return fmt.Errorf("adapter module %s has shape %s, the model's matrix has shape %s", p.Module, shapeText([]int{p.Out, p.In}), shapeText(shape))
 		}
 	}
 	return nil
@@ -78,16 +78,16 @@ type peftConfig struct {
 	Exclude json.RawMessage `json:"exclude_modules"`
 }
 
-// refused are the settings of peft that change the computation in a way that
-// is not computed here, unless they are null, false or empty.
+// refused are the peft settings that would change the computation and are not
+// supported, unless they are null, false or empty.
 var refused = []string{
 	"use_dora", "use_qalora", "use_bdlora", "fan_in_fan_out", "lora_bias", "modules_to_save", "rank_pattern", "alpha_pattern",
 	"layer_replication", "target_parameters", "trainable_token_indices", "alora_invocation_tokens", "velora_config",
 	"monteclora_config", "kasa_config", "arrow_config",
 }
 
-// AdapterBase tells whether dir holds a peft adapter and no model, and what model
-// its author says it was trained on, "" if nothing.
+// AdapterBase reports whether dir holds a peft adapter and no model, and returns
+// the base model recorded in it, "" if none.
 func AdapterBase(dir string) (base string, ok bool) {
 	data, err := os.ReadFile(filepath.Join(dir, adapterConfigName))
 	if err != nil || exists(filepath.Join(dir, "config.json")) {
@@ -99,8 +99,8 @@ func AdapterBase(dir string) (base string, ok bool) {
 }
 
 // ReadAdapter reads a peft LoRA folder: adapter_config.json and
-// adapter_model.safetensors. Which matrices it adapts, the tensors tell; they
-// must agree with target_modules. Variants of LoRA are refused by name.
+// adapter_model.safetensors. The tensors determine which matrices are adapted, and
+// must agree with target_modules. Unsupported variants of LoRA are an error.
 func ReadAdapter(dir string) (Adapter, error) {
 	a, err := readAdapter(dir)
 	if err != nil {
@@ -147,13 +147,13 @@ func parsePeft(data []byte) (*peftConfig, error) {
 	}
 	for _, key := range refused {
 		if v := all[key]; v != nil && !empty(v) {
-			return nil, fmt.Errorf("%s is set: not supported", key)
+			return nil, fmt.Errorf("%s is set, but is not supported", key)
 		}
 	}
 	return &conf, nil
 }
 
-// empty tells null, false and empty containers.
+// empty reports whether v is null, false or an empty container.
 func empty(v json.RawMessage) bool {
 	return slices.Contains([]string{"null", "false", "[]", "{}", `""`}, string(bytes.TrimSpace(v)))
 }
@@ -170,7 +170,7 @@ func readPairs(t *Tensors, conf *peftConfig) ([]Pair, error) {
 			ok = ok && isB
 		}
 		if !ok || len(info.Shape) != 2 {
-			return nil, fmt.Errorf("tensor %s is no lora_A or lora_B matrix of a linear layer: not supported", info.Name)
+			return nil, fmt.Errorf("tensor %s is not a lora_A or lora_B matrix of a linear layer: not supported", info.Name)
 		}
 		p := pairs[module]
 		if p == nil {
@@ -184,7 +184,7 @@ func readPairs(t *Tensors, conf *peftConfig) ([]Pair, error) {
 	var list []Pair
 	for _, module := range slices.Sorted(maps.Keys(pairs)) {
 		if p := pairs[module]; p.A == nil || p.B == nil {
-			return nil, fmt.Errorf("module %s lacks its lora_A or lora_B: fetch the adapter again", module)
+			return nil, fmt.Errorf("module %s has no lora_A or no lora_B: download the adapter again", module)
 		}
 		list = append(list, *pairs[module])
 	}
@@ -201,16 +201,16 @@ func (p *Pair) read(t *Tensors, info Info, isA bool, rank int) error {
 		p.B, p.Out = x, info.Shape[0]
 	}
 	if got != rank {
-		return fmt.Errorf("tensor %s is %s, but the rank is %d", info.Name, shapeText(info.Shape), rank)
+		return fmt.Errorf("tensor %s has shape %s, but the rank is %d", info.Name, shapeText(info.Shape), rank)
 	}
 	return t.Read(info.Name, x)
 }
 
-// checkTargets wants each module to be among the targets, and each target of a
-// list to be adapted at least once.
+// checkTargets checks that each module is among the targets, and that each listed
+// target is adapted at least once.
 func (c *peftConfig) checkTargets(list []Pair) error {
 	if len(list) == 0 {
-		return errors.New("it has no tensors")
+		return errors.New("the adapter has no tensors")
 	}
 	for _, p := range list {
 		if !c.Targets.match(p.Module) {
@@ -220,20 +220,20 @@ func (c *peftConfig) checkTargets(list []Pair) error {
 	for _, name := range c.Targets.names {
 		used := slices.ContainsFunc(list, func(p Pair) bool { return names(name, p.Module) })
 		if !used && (c.Exclude == nil || empty(c.Exclude)) {
-			return fmt.Errorf("target_modules has %s, but no tensor adapts it", name)
+			return fmt.Errorf("target_modules lists %s, but no tensor adapts it", name)
 		}
 	}
 	return nil
 }
 
-// WriteAdapter writes an adapter folder that peft reads. The folder is whole or
-// absent, see [ReplaceDir].
+// WriteAdapter writes an adapter folder that peft can read, atomically: see
+// [ReplaceDir].
 func WriteAdapter(dir string, a Adapter) error {
 	infos, data := []Info{}, map[string][]float32{}
 	short := map[string]bool{}
 	for _, p := range a.Pairs {
 		if a.Rank < 1 || len(p.A) != a.Rank*p.In || len(p.B) != p.Out*a.Rank {
-			return fmt.Errorf("write adapter: module %s: A has %d and B %d elements, want rank %d times %d and %d", p.Module, len(p.A), len(p.B), a.Rank, p.In, p.Out)
+			return fmt.Errorf("write adapter: module %s: A has %d elements and B %d, want rank %d × %d and %d × rank", p.Module, len(p.A), len(p.B), a.Rank, p.In, p.Out)
 		}
 		nameA, nameB := adapterPrefix+p.Module+".lora_A.weight", adapterPrefix+p.Module+".lora_B.weight"
 		infos = append(infos, Info{Name: nameA, Type: "F32", Shape: []int{a.Rank, p.In}}, Info{Name: nameB, Type: "F32", Shape: []int{p.Out, a.Rank}})
@@ -268,8 +268,8 @@ func (a Adapter) marshal(targets []string) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// targets is target_modules: a list of names, a pattern for the whole name, or
-// "all-linear".
+// targets is target_modules: a list of names, a pattern that matches whole names,
+// or "all-linear".
 type targets struct {
 	names   []string
 	pattern *regexp.Regexp
@@ -296,7 +296,7 @@ func (t *targets) match(module string) bool {
 	return t.names == nil || slices.ContainsFunc(t.names, func(name string) bool { return names(name, module) })
 }
 
-// names tells whether a target names the module: all of it or its last parts.
+// names reports whether target names the module, fully or by its last parts.
 func names(target, module string) bool {
 	return target == module || strings.HasSuffix(module, "."+target)
 }

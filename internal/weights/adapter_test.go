@@ -159,7 +159,7 @@ func TestAdapterTensors(t *testing.T) {
 		infos []Info
 		word  string
 	}{
-		{"half", []Info{{Name: module + ".lora_A.weight", Shape: []int{2, 4}}}, "lacks"},
+		{"half", []Info{{Name: module + ".lora_A.weight", Shape: []int{2, 4}}}, "has no lora_A or no lora_B"},
 		{"magnitude", []Info{{Name: module + ".lora_magnitude_vector", Shape: []int{4}}}, "lora_magnitude_vector"},
 		{"embedding", []Info{{Name: "base_model.model.model.embed_tokens.lora_embedding_A", Shape: []int{2, 4}}}, "embed_tokens"},
 		{"prefix", []Info{{Name: "model.layers.0.mlp.up_proj.lora_A.weight", Shape: []int{2, 4}}}, "up_proj"},

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// WriteAtomic writes a file so that path holds either its old content or all
-// of the new, even if the machine stops meanwhile. On an error nothing is left.
+// WriteAtomic writes a file atomically: path holds either the old content or all
+// of the new, even after a crash. On an error nothing is left behind.
 func WriteAtomic(path string, write func(io.Writer) error) error {
 	tmp, err := sibling(path, "part", func(name string) error {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
@@ -36,7 +36,7 @@ func WriteAtomic(path string, write func(io.Writer) error) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// writeFile fills path and does not return before the disk has it.
+// writeFile writes and syncs path.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -53,12 +53,11 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// ReplaceDir makes a folder whole or not at all: fill writes into the folder
-// tmp, an empty sibling of dir, which then takes dir's name. An old folder of
-// that name is lost with all it holds; it is only replaced if it is empty or
-// shares a file name with the new one, so that a wrong path does no harm. On an
-// error the old folder is as it was and nothing new is left. Two calls for the
-// same dir at once leave one of the two results.
+// ReplaceDir writes a folder atomically: fill writes into tmp, an empty sibling of
+// dir, which is then renamed to dir. An existing folder is replaced with all its
+// content, but only if it is empty or shares a file name with the new one, to
+// guard against a wrong path. On an error the old folder is unchanged and nothing
+// new is left behind. Of two concurrent calls for the same dir, one wins.
 func ReplaceDir(dir string, fill func(tmp string) error) error {
 	if err := replaceDir(dir, fill); err != nil {
 		return fmt.Errorf("write folder %s: %w", dir, err)
@@ -88,7 +87,7 @@ func replaceDir(dir string, fill func(tmp string) error) error {
 	return syncDir(filepath.Dir(dir))
 }
 
-// target is where dir really lies, with its parent made. A link stays a link.
+// target resolves dir, and creates its parent. A symbolic link to a folder is kept.
 func target(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -100,7 +99,7 @@ func target(dir string) (string, error) {
 	return dir, os.MkdirAll(filepath.Dir(dir), 0o777)
 }
 
-// replaceable refuses to put tmp in the place of something of another kind.
+// replaceable returns an error if dir holds something that tmp should not replace.
 func replaceable(dir, tmp string) error {
 	st, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +109,7 @@ func replaceable(dir, tmp string) error {
 		return err
 	}
 	if !st.IsDir() {
-		return errors.New("a file of that name is in the way: remove it or choose another name")
+		return errors.New("a file of that name exists: remove it or choose another name")
 	}
 	old, err := os.ReadDir(dir)
 	if err != nil || len(old) == 0 {
@@ -121,10 +120,10 @@ func replaceable(dir, tmp string) error {
 			return nil
 		}
 	}
-	return errors.New("it holds other things than what would replace it: empty it or choose another name")
+	return errors.New("the folder holds unrelated files: empty it or choose another name")
 }
 
-// swap gives tmp the name dir and removes what had it before.
+// swap renames tmp to dir and removes the old dir.
 func swap(tmp, dir string) error {
 	if !exists(dir) {
 		return os.Rename(tmp, dir)
@@ -135,9 +134,9 @@ func swap(tmp, dir string) error {
 	return swapByNames(tmp, dir)
 }
 
-// swapByNames is swap where the system cannot exchange two names: between the
-// two renames dir is missing, but the old folder lies beside it under a name
-// that says what it is.
+// swapByNames is swap for systems that cannot exchange two names atomically.
+// Between the two renames dir is missing; the old folder is next to it, with a
+// telling name.
 func swapByNames(tmp, dir string) error {
 	old, err := sibling(dir, "old", func(name string) error { return os.Rename(dir, name) })
 	if err != nil {
@@ -149,7 +148,7 @@ func swapByNames(tmp, dir string) error {
 	return os.RemoveAll(old)
 }
 
-// sibling makes a hidden neighbour of path that did not exist, ".NAME.KIND-N".
+// sibling creates a new hidden file or folder next to path, ".NAME.KIND-N".
 func sibling(path, kind string, create func(name string) error) (string, error) {
 	for n := range 10000 {
 		name := siblingPrefix(path, kind) + strconv.Itoa(n)
@@ -161,19 +160,18 @@ func sibling(path, kind string, create func(name string) error) (string, error) 
 			return name, err
 		}
 	}
-	return "", fmt.Errorf("too many leftovers %s*: remove them", siblingPrefix(path, kind))
+	return "", fmt.Errorf("too many temporary files %s*: remove them", siblingPrefix(path, kind))
 }
 
 func siblingPrefix(path, kind string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+kind+"-")
 }
 
-// stale is how long nothing was written to an unfinished folder before it is
-// taken for the leftover of a killed process.
+// stale is the time without writes after which an unfinished folder is assumed to
+// be left over from a killed process.
 const stale = time.Hour
 
-// removeStale removes unfinished folders of dir that nobody writes any more.
-// It is a courtesy: what it cannot remove, it leaves.
+// removeStale removes abandoned unfinished folders of dir, ignoring errors.
 func removeStale(dir string) {
 	prefix := filepath.Base(siblingPrefix(dir, "part"))
 	list, _ := os.ReadDir(filepath.Dir(dir))
@@ -199,7 +197,7 @@ func lastWrite(dir string) time.Time {
 	return last
 }
 
-// syncTree waits until the disk has every file and folder under dir.
+// syncTree syncs every file and folder under dir.
 func syncTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

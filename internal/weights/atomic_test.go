@@ -103,9 +103,9 @@ func TestReplaceDirRefuses(t *testing.T) {
 	put(t, filepath.Join(home, "diary"), "dear")
 	put(t, file, "")
 	fill := func(tmp string) error { return os.WriteFile(filepath.Join(tmp, "a"), nil, 0o666) }
-	wantError(t, ReplaceDir(home, fill), "home", "other things")
+	wantError(t, ReplaceDir(home, fill), "home", "unrelated files")
 	wantText(t, filepath.Join(home, "diary"), "dear")
-	wantError(t, ReplaceDir(file, fill), "in the way")
+	wantError(t, ReplaceDir(file, fill), "of that name exists")
 	wantError(t, ReplaceDir(filepath.Join(file, "x"), fill), "file")
 	if got := left(t, parent); !slices.Equal(got, []string{"file", "home"}) {
 		t.Errorf("left %v", got)

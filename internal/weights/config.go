@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Architectures that can be opened, as Config.Arch spells them.
+// Supported architectures, as in Config.Arch.
 const (
 	Llama = "llama" // pre-norm decoder: RMSNorm, rotary positions, grouped heads, SwiGLU
 	Qwen3 = "qwen3" // the same with an RMSNorm on each head's query and key
 )
 
-// Config is a model's shape and constants, normalised from config.json or GGUF
-// metadata. A Config that ParseConfig or Open returned has been checked.
+// Config holds a model's shape and constants, normalised from config.json or GGUF
+// metadata. ParseConfig and Open return only configurations that pass Check.
 type Config struct {
 	Arch        string      // Llama or Qwen3
 	Vocab       int         // rows of the embedding
@@ -32,9 +32,9 @@ type Config struct {
 	PAD         int         // padding token; -1: none
 }
 
-// Llama3Rope slows the rotary frequencies as Llama 3.1 does: wavelengths above
+// Llama3Rope scales the rotary frequencies as Llama 3.1 does: wavelengths above
 // OriginalContext/LowFreq are stretched by Factor, those below
-// OriginalContext/HighFreq are kept, and between them it is interpolated.
+// OriginalContext/HighFreq are kept, and those between are interpolated.
 type Llama3Rope struct {
 	Factor          float64
 	LowFreq         float64
@@ -42,11 +42,11 @@ type Llama3Rope struct {
 	OriginalContext int
 }
 
-// largest bounds every size in a configuration, so that products of two of
-// them, and of a few small numbers, stay far inside an int.
+// largest bounds every size in a configuration, so that the product of two of them
+// and a few small factors cannot overflow an int.
 const largest = 1 << 24
 
-// Check reports the first thing in c that no model of its architecture can have.
+// Check returns an error for the first invalid setting in c.
 func (c Config) Check() error {
 	if c.Arch != Llama && c.Arch != Qwen3 {
 		return fmt.Errorf("architecture %q is not supported: use a llama or qwen3 model", c.Arch)
@@ -75,7 +75,7 @@ func (c Config) checkRelations() error {
 		return fmt.Errorf("num_attention_heads %d is not a multiple of num_key_value_heads %d", c.Heads, c.KVHeads)
 	}
 	if c.HeadDim%2 != 0 {
-		return fmt.Errorf("head_dim %d is odd: rotary positions need pairs", c.HeadDim)
+		return fmt.Errorf("head_dim %d is odd: rotary positions need pairs of channels", c.HeadDim)
 	}
 	if c.Heads*c.HeadDim > largest {
 		return fmt.Errorf("num_attention_heads %d · head_dim %d is above %d", c.Heads, c.HeadDim, largest)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// hfConfig holds the keys of config.json that decide what is computed, both
-// those we take over and those that we must refuse. Pointers tell absent from zero.
+// hfConfig holds the keys of config.json that affect the computation, supported or
+// not. Pointers distinguish absent from zero.
 type hfConfig struct {
 	ModelType     string   `json:"model_type"`
 	Architectures []string `json:"architectures"`
@@ -81,9 +81,9 @@ func (t tokenIDs) first() int {
 	return t[0]
 }
 
-// ParseConfig reads a Hugging Face config.json, in the older and the newer
-// spelling of the rotary settings. What the engine would not compute exactly
-// as written is refused by name.
+// ParseConfig reads a Hugging Face config.json, with the older or the newer
+// spelling of the rotary settings. A setting that the engine cannot compute
+// exactly as written is an error that names it.
 func ParseConfig(data []byte) (Config, error) {
 	var h hfConfig
 	if err := json.Unmarshal(data, &h); err != nil {
@@ -110,7 +110,7 @@ func (h *hfConfig) config() (Config, error) {
 		BOS: h.BOS.first(), EOS: h.EOS, PAD: h.PAD.first(),
 	}
 	if arch == Qwen3 {
-		// The defaults of the published class, not those of Llama.
+		// The defaults of transformers' Qwen3 class, which differ from Llama's.
 		c.HeadDim, c.Context = or(h.HeadDim, 128), or(h.Context, 32768)
 	} else {
 		c.HeadDim, c.Context = or(h.HeadDim, h.Width/max(h.Heads, 1)), or(h.Context, 2048)
@@ -121,7 +121,7 @@ func (h *hfConfig) config() (Config, error) {
 	return c, c.Check()
 }
 
-// classes are the published names of the architectures.
+// classes are the transformers class names of the architectures.
 var classes = map[string]string{Llama: "LlamaForCausalLM", Qwen3: "Qwen3ForCausalLM"}
 
 func (h *hfConfig) arch() (string, error) {
@@ -139,7 +139,8 @@ func (h *hfConfig) arch() (string, error) {
 	return arch, nil
 }
 
-// refuse names what would change the computation and is not computed here.
+// refuse returns an error for settings that would change the computation and are
+// not supported.
 func (h *hfConfig) refuse() error {
 	if h.Act != "" && h.Act != "silu" && h.Act != "swish" {
 		return fmt.Errorf("hidden_act %q is not supported: want silu", h.Act)
@@ -147,7 +148,7 @@ func (h *hfConfig) refuse() error {
 	if h.AttentionBias || h.MLPBias {
 		return errors.New("attention_bias or mlp_bias is true: models with biases are not supported")
 	}
-	// A window that use_sliding_window does not switch on is not in use in qwen3.
+	// In qwen3, sliding_window has no effect without use_sliding_window.
 	if h.UseSliding || h.Sliding != nil && h.ModelType == Llama {
 		return errors.New("sliding_window is in use: only full attention is supported")
 	}
@@ -157,12 +158,12 @@ func (h *hfConfig) refuse() error {
 		}
 	}
 	if q := h.Quantization; q != nil && string(q) != "null" {
-		return errors.New("quantization_config is set: quantised folders are not read, use the original weights or a GGUF file")
+		return errors.New("quantization_config is set: quantised Hugging Face folders are not supported, use the original weights or a GGUF file")
 	}
 	return nil
 }
 
-// rope reads the rotary settings. Where both spellings name a type, the older wins.
+// rope reads the rotary settings. If both spellings give a type, the older wins.
 func (h *hfConfig) rope(c *Config) error {
 	r := &hfRope{}
 	switch {
@@ -172,7 +173,7 @@ func (h *hfConfig) rope(c *Config) error {
 		r = h.RopeParameters
 	}
 	if r.FullAttention != nil || r.Sliding != nil {
-		return errors.New("rope_parameters differ by layer type: not supported")
+		return errors.New("rope_parameters that differ by layer type are not supported")
 	}
 	if or(r.PartialRotary, or(h.PartialRotary, 1)) != 1 {
 		return errors.New("partial_rotary_factor is not 1: partial rotary positions are not supported")
@@ -195,8 +196,8 @@ func (r *hfRope) kind() string {
 	return r.OldType
 }
 
-// Marshal writes c as config.json, in the older spelling of the rotary
-// settings, which every published reader takes.
+// Marshal writes c as config.json, with the older spelling of the rotary settings,
+// which all versions of transformers read.
 func (c Config) Marshal() ([]byte, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
@@ -230,7 +231,7 @@ func tokenID(id int) any {
 	return id
 }
 
-// eos is null, one id or a list, as published files have it.
+// eos is null, one id or a list, as in published files.
 func (c Config) eos() any {
 	switch len(c.EOS) {
 	case 0:

@@ -6,16 +6,16 @@ import (
 	"math"
 )
 
-// format is how numbers are stored: in blocks of so many numbers and bytes.
+// format is a storage format: blocks of a fixed number of elements and bytes.
 // decode widens len(dst)/block blocks of src.
 type format struct {
 	name   string
-	ggml   int // number in a GGUF file; -1: none
-	block  int // numbers
-	size   int // bytes
+	ggml   int // type number in GGUF files; -1: none
+	block  int // elements per block
+	size   int // bytes per block
 	decode func(dst []float32, src []byte)
 
-	integer bool // not for a model's weights
+	integer bool // not allowed for model weights
 }
 
 var formats = []format{
@@ -50,14 +50,13 @@ func each(block, size int, one func(dst []float32, src []byte)) func(dst []float
 	}
 }
 
-// ggmlNames are the types of GGUF files by number, for telling which one is
-// not read here.
+// ggmlNames are the unsupported GGUF types by number, for error messages.
 var ggmlNames = map[int]string{
 	9: "Q8_1", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 21: "IQ3_S",
 	22: "IQ2_S", 24: "I8", 25: "I16", 29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4",
 }
 
-// ggmlName is the name of a GGUF type, with its number if it cannot be read.
+// ggmlName returns the name of a GGUF type, with its number if it is unsupported.
 func ggmlName(n int) string {
 	for i := range formats {
 		if formats[i].ggml == n {
@@ -70,7 +69,7 @@ func ggmlName(n int) string {
 	return fmt.Sprintf("number %d", n)
 }
 
-// formatOf is nil for a type that cannot be read.
+// formatOf returns nil for an unsupported type.
 func formatOf(name string) *format {
 	for i := range formats {
 		if formats[i].name == name {
@@ -135,7 +134,7 @@ func half(b []byte) float32 {
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
 
-// bf16 rounds to the nearest bfloat16, ties to even; what is not a number stays so.
+// bf16 rounds to the nearest bfloat16, ties to even; NaN stays NaN.
 func bf16(v float32) uint16 {
 	b := math.Float32bits(v)
 	if v != v {

@@ -11,15 +11,14 @@ import (
 	"slices"
 )
 
-// gguf is a parsed GGUF header: its metadata and the table of its tensors,
-// under their GGUF names.
+// gguf is a parsed GGUF header: metadata and the tensor table, under GGUF names.
 type gguf struct {
 	meta map[string]any // int64, float64, bool, string, []int, []float32, []bool, []string
 	list []*stored
 }
 
-// ggufReader reads the little-endian fields of a GGUF header. After an error
-// it gives zeros, so that only the ends of loops need to look.
+// ggufReader reads the little-endian fields of a GGUF header. After an error it
+// returns zeros, so that callers only need to check err at the end of a loop.
 type ggufReader struct {
 	r    *bufio.Reader
 	at   int64
@@ -40,7 +39,7 @@ func parseGGUF(f io.ReaderAt, size int64) (*gguf, error) {
 	for i := 0; i < pairs && r.err == nil; i++ {
 		key := r.text()
 		if _, ok := g.meta[key]; ok {
-			return nil, fmt.Errorf("metadata %q is there twice", key)
+			return nil, fmt.Errorf("metadata key %q is duplicated", key)
 		}
 		v := r.value(r.u32())
 		if r.err != nil {
@@ -59,7 +58,7 @@ func parseGGUF(f io.ReaderAt, size int64) (*gguf, error) {
 	return g, g.place(f, r.at, size)
 }
 
-// tensor reads one row of the table; GGUF lists the contiguous axis first.
+// tensor reads one entry of the tensor table; GGUF lists the contiguous axis first.
 func (g *gguf) tensor(r *ggufReader) error {
 	name, axes := r.text(), r.u32()
 	if axes > 4 {
@@ -71,23 +70,22 @@ func (g *gguf) tensor(r *ggufReader) error {
 	}
 	kind, at := r.u32(), r.u64()
 	if r.err != nil {
-		return fmt.Errorf("table of tensors: %w", r.err)
+		return fmt.Errorf("tensor table: %w", r.err)
 	}
 	s, err := newStored(name, ggmlName(int(kind)), shape)
 	if err != nil {
 		return err
 	}
 	if at > math.MaxInt64/2 {
-		return fmt.Errorf("tensor %s begins at %d: the file is damaged", name, at)
+		return fmt.Errorf("tensor %s has offset %d: the file is corrupt", name, at)
 	}
 	s.at = int64(at)
 	g.list = append(g.list, s)
 	return nil
 }
 
-// place turns the offsets into places in the file, whose data begin at the
-// first aligned byte after the header, and checks that they lie inside it and
-// apart.
+// place converts offsets to file positions. The data begins at the first aligned
+// byte after the header. Tensors must lie within the file and not overlap.
 func (g *gguf) place(f io.ReaderAt, header, size int64) error {
 	align := int64(32)
 	if v, ok := g.meta["general.alignment"].(int64); ok {
@@ -99,10 +97,10 @@ func (g *gguf) place(f io.ReaderAt, header, size int64) error {
 	start := (header + align - 1) / align * align
 	for _, s := range g.list {
 		if s.at%align != 0 {
-			return fmt.Errorf("tensor %s begins at %d, which is no multiple of the alignment %d: the file is damaged", s.Name, s.at, align)
+			return fmt.Errorf("tensor %s has offset %d, not a multiple of the alignment %d: the file is corrupt", s.Name, s.at, align)
 		}
 		if start > size || s.Bytes > size-start || s.at > size-start-s.Bytes {
-			return fmt.Errorf("tensor %s of %d bytes at %d lies beyond the end of the file: it is cut short, fetch it again", s.Name, s.Bytes, start+s.at)
+			return fmt.Errorf("tensor %s of %d bytes at offset %d extends past the end of the file: the file is truncated, download it again", s.Name, s.Bytes, start+s.at)
 		}
 		s.file, s.at = f, start+s.at
 	}
@@ -110,7 +108,7 @@ func (g *gguf) place(f io.ReaderAt, header, size int64) error {
 	slices.SortFunc(sorted, func(a, b *stored) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.Bytes, b.Bytes)) })
 	for i := 1; i < len(sorted); i++ {
 		if a, b := sorted[i-1], sorted[i]; a.at+a.Bytes > b.at {
-			return fmt.Errorf("tensors %s and %s overlap: the file is damaged", a.Name, b.Name)
+			return fmt.Errorf("tensors %s and %s overlap: the file is corrupt", a.Name, b.Name)
 		}
 	}
 	return nil
@@ -151,11 +149,11 @@ func (r *ggufReader) scalar(kind uint32) any {
 	case 12:
 		return math.Float64frombits(r.u64())
 	}
-	r.fail(fmt.Errorf("type %d is unknown", kind))
+	r.fail(fmt.Errorf("unknown type %d", kind))
 	return nil
 }
 
-// array reads a list; lists of lists, which no known key has, are refused.
+// array reads a list. Nested lists, which no known key has, are not supported.
 func (r *ggufReader) array() any {
 	kind := r.u32()
 	sizes := [...]int64{1, 1, 2, 2, 4, 4, 4, 1, 8, 0, 8, 8, 8}
@@ -188,19 +186,19 @@ func items[T any](r *ggufReader, n int, next func() T) []T {
 	return list
 }
 
-// Bounds far above any real file, so that what is allocated stays small even
-// where a hostile file is large.
+// Limits far above any real file, which bound allocations for hostile files.
 const (
 	maxTable = 1 << 20 // tensors, metadata
 	maxList  = 1 << 24 // elements of one list
-	maxText  = 1 << 26 // bytes of one text
+	maxText  = 1 << 26 // bytes of one string
 )
 
-// count reads a number of things, at most most, that take at least each bytes.
+// count reads the number of items that follow: at most most items, each of at
+// least each bytes.
 func (r *ggufReader) count(each, most int64) int {
 	n := r.u64()
 	if r.err == nil && n > uint64(min(most, (r.size-r.at)/each)) {
-		r.fail(fmt.Errorf("a count of %d cannot be true: the file is cut short or damaged", n))
+		r.fail(fmt.Errorf("count %d is too large: the file is truncated or corrupt", n))
 	}
 	if r.err != nil {
 		return 0
@@ -218,14 +216,14 @@ func (r *ggufReader) u16() uint16 { return binary.LittleEndian.Uint16(r.bytes(2)
 func (r *ggufReader) u32() uint32 { return binary.LittleEndian.Uint32(r.bytes(4)) }
 func (r *ggufReader) u64() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
 
-// bytes reads n bytes, which the caller has bounded by the file's size.
+// bytes reads n bytes; the caller has checked n against the file size.
 func (r *ggufReader) bytes(n int) []byte {
 	b := make([]byte, n)
 	if r.err != nil {
 		return b
 	}
 	if _, err := io.ReadFull(r.r, b); err != nil {
-		r.fail(fmt.Errorf("ends at byte %d: the file is cut short, fetch it again", r.size))
+		r.fail(fmt.Errorf("unexpected end at byte %d: the file is truncated, download it again", r.size))
 		clear(b)
 	}
 	r.at += int64(n)

@@ -13,7 +13,7 @@ import (
 // openFile opens a GGUF file.
 func openFile(path string) (*Model, error) {
 	if strings.HasSuffix(path, ".safetensors") || filepath.Base(path) == "config.json" {
-		return nil, fmt.Errorf("%s is part of a model: name its folder %s", path, filepath.Dir(path))
+		return nil, fmt.Errorf("%s is part of a model: give its folder, %s", path, filepath.Dir(path))
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func openFile(path string) (*Model, error) {
 	return m, nil
 }
 
-// fromGGUF takes over a parsed file in Hugging Face's names and layout.
+// fromGGUF fills m from a parsed file, with Hugging Face's names and layout.
 func (m *Model) fromGGUF(g *gguf) error {
 	var err error
 	if m.Config, err = g.config(); err != nil {
@@ -61,7 +61,7 @@ func (m *Model) fromGGUF(g *gguf) error {
 	return nil
 }
 
-// ggufNames are the Hugging Face names of what GGUF calls blk.N.….
+// ggufNames maps the parts of GGUF's blk.N.… names to Hugging Face names.
 var ggufNames = map[string]string{
 	"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
 	"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
@@ -69,7 +69,7 @@ var ggufNames = map[string]string{
 	"ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
 }
 
-// hfName leaves a name that it does not know as it is.
+// hfName returns the Hugging Face name of a tensor; unknown names are unchanged.
 func hfName(name string) string {
 	switch name {
 	case "token_embd.weight":
@@ -95,7 +95,7 @@ func (g *gguf) config() (Config, error) {
 		return Config{}, fmt.Errorf("general.architecture %q is not supported: use a llama or qwen3 model", arch)
 	}
 	if n := g.int("split.count", 1); n > 1 {
-		return Config{}, fmt.Errorf("the file is one of %d parts: merge them into one file", n)
+		return Config{}, fmt.Errorf("the model is split into %d files: merge them into one", n)
 	}
 	if err := g.refuse(arch); err != nil {
 		return Config{}, err
@@ -118,7 +118,7 @@ func (g *gguf) config() (Config, error) {
 	}
 	for _, name := range []string{"attention.value_length", "rope.dimension_count"} {
 		if n := g.int(arch+"."+name, c.HeadDim); n != c.HeadDim {
-			return c, fmt.Errorf("%s.%s is %d, unlike the size of a head, %d: not supported", arch, name, n, c.HeadDim)
+			return c, fmt.Errorf("%s.%s is %d, but the head size is %d: not supported", arch, name, n, c.HeadDim)
 		}
 	}
 	if err := g.rope(&c); err != nil {
@@ -127,7 +127,8 @@ func (g *gguf) config() (Config, error) {
 	return c, c.Check()
 }
 
-// refuse names what would change the computation and is not computed here.
+// refuse returns an error for settings that would change the computation and are
+// not supported.
 func (g *gguf) refuse(arch string) error {
 	for _, key := range []string{"expert_count", "attention.sliding_window"} {
 		if n := g.int(arch+"."+key, 0); n > 0 {
@@ -143,7 +144,7 @@ func (g *gguf) refuse(arch string) error {
 	return nil
 }
 
-// text takes over tokenizer, templates and special tokens.
+// text returns the tokenizer, templates and special tokens.
 func (g *gguf) text(c Config) Text {
 	v := g.vocabulary()
 	t := Text{Vocabulary: v, Templates: map[string]string{}}
@@ -199,7 +200,7 @@ func (g *gguf) tensorNamed(name string) *stored {
 	return nil
 }
 
-// int is a whole number, or one repeated for each layer; def where it is absent.
+// int returns an integer, possibly stored once per layer; def if it is absent.
 func (g *gguf) int(key string, def int) int {
 	switch v := g.meta[key].(type) {
 	case int64:
@@ -208,7 +209,7 @@ func (g *gguf) int(key string, def int) int {
 		if len(v) > 0 && len(slices.Compact(slices.Clone(v))) == 1 {
 			return v[0]
 		}
-		return -1 // differs by layer: no size can be negative
+		return -1 // differs by layer: fails the size checks
 	}
 	return def
 }
@@ -220,7 +221,7 @@ func (g *gguf) float(key string, def float64) float64 {
 	return def
 }
 
-// shortest widens v to the number a person would have written: 1e-05, not
+// shortest widens v to the shortest decimal that rounds to it: 1e-05, not
 // 9.999999747378752e-06, so that a GGUF file and its config.json agree.
 func shortest(v float32) float64 {
 	x, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)

@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// ropeName is the GGUF tensor of a Llama 3 model that holds, for each rotary
-// frequency, what it is divided by. The numbers it was made from are not stored.
+// ropeName is the GGUF tensor that holds the divisor of each rotary frequency of a
+// Llama 3 model. The parameters it was computed from are not stored.
 const ropeName = "rope_freqs.weight"
 
-// rope finds the scaling whose divisors are those stored.
+// rope finds the scaling that gives the stored divisors.
 func (g *gguf) rope(c *Config) error {
 	s := g.tensorNamed(ropeName)
 	if s == nil {
 		return nil
 	}
 	if c.HeadDim < 2 || s.Len() != c.HeadDim/2 {
-		return errors.New("tensor " + ropeName + " has not one number for each two channels of a head")
+		return errors.New("tensor " + ropeName + " has the wrong length: want one number per pair of head channels")
 	}
 	divisors := make([]float32, s.Len())
 	if err := s.read(divisors); err != nil {
@@ -30,7 +30,7 @@ func (g *gguf) rope(c *Config) error {
 			return nil
 		}
 	}
-	return errors.New("tensor " + ropeName + " is no scaling of the llama3 kind: not supported")
+	return errors.New("tensor " + ropeName + " does not match llama3 rope scaling: not supported")
 }
 
 // divisor is what the frequency of the wavelength is divided by.

@@ -21,8 +21,8 @@ type Model struct {
 	Text   Text
 }
 
-// Open opens a Hugging Face folder, a .gguf file, or a folder with one .gguf
-// file. The model must be closed.
+// Open opens a Hugging Face folder, a .gguf file, or a folder with one .gguf file.
+// The caller must close the model.
 func Open(path string) (*Model, error) {
 	m, err := open(path)
 	if err != nil {
@@ -52,13 +52,13 @@ func open(path string) (*Model, error) {
 	case len(ggufs) == 1:
 		return openFile(ggufs[0])
 	}
-	return nil, fmt.Errorf("%s holds %d .gguf files: name one of them", path, len(ggufs))
+	return nil, fmt.Errorf("%s holds %d .gguf files: give the path of one of them", path, len(ggufs))
 }
 
 func openFolder(dir string) (*Model, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s holds neither config.json nor a .gguf file: name a model's folder or file", dir)
+		return nil, fmt.Errorf("%s holds neither config.json nor a .gguf file: give the path of a model folder or file", dir)
 	}
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (t *Tensors) addShards(dir string, weightMap map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(weightMap)) {
 		file := weightMap[name]
 		if !filepath.IsLocal(file) {
-			return fmt.Errorf("tensor %s lies in %q, outside the folder", name, file)
+			return fmt.Errorf("tensor %s is in %q, outside the folder", name, file)
 		}
 		shards = append(shards, file)
 	}
@@ -123,7 +123,7 @@ func (t *Tensors) addShards(dir string, weightMap map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(weightMap)) {
 		file := weightMap[name]
 		if s := t.byName[name]; s == nil || s.path != filepath.Join(dir, file) {
-			return fmt.Errorf("tensor %s is not in %s: the download is incomplete or mixed, fetch it again", name, file)
+			return fmt.Errorf("tensor %s is not in %s: the download is incomplete or inconsistent, download it again", name, file)
 		}
 	}
 	return nil
@@ -150,17 +150,17 @@ func (m *Model) check() error {
 			unknown = append(unknown, s.Name)
 		}
 	}
-	return errors.Join(complain("missing tensors, fetch the model again", missing),
-		complain("tensors that do not fit the configuration", wrong),
-		complain("unknown tensors, their part of the computation is not supported", unknown))
+	return errors.Join(complain("missing tensors (download the model again)", missing),
+		complain("tensors do not match the configuration", wrong),
+		complain("unknown tensors (not supported)", unknown))
 }
 
-// ignored tells tensors that repeat what the configuration already says.
+// ignored reports whether a tensor only repeats what the configuration determines.
 func ignored(name string, c Config) bool {
 	return strings.HasSuffix(name, "rotary_emb.inv_freq") || c.Tied && name == outputName
 }
 
-// complain lists at most a few of the names.
+// complain returns an error that lists the first few names, or nil if there are none.
 func complain(what string, names []string) error {
 	const most = 8
 	switch n := len(names); {

@@ -223,7 +223,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	wantError(t, err, "absent")
 	dir := folder(t, tiny(Llama), SaveOptions{})
 	_, err = Open(filepath.Join(dir, weightsName))
-	wantError(t, err, "name its folder")
+	wantError(t, err, "give its folder")
 	os.Remove(filepath.Join(dir, weightsName))
 	_, err = Open(dir)
 	wantError(t, err, weightsName, indexName)
@@ -246,15 +246,15 @@ func TestSafetensorsRefuses(t *testing.T) {
 		{"header past the end", []byte("\x64\x00\x00\x00\x00\x00\x00\x00{}"), "does not fit"},
 		{"no object", safetensorsFile(`[]`, 0), "object"},
 		{"cut header", safetensorsFile(`{`+ok, 8), "EOF"},
-		{"cut data", safetensorsFile(`{`+ok+`}`, 7), "cut short"},
+		{"cut data", safetensorsFile(`{`+ok+`}`, 7), "truncated"},
 		{"more data", safetensorsFile(`{`+ok+`}`, 9), "after the last"},
 		{"twice", safetensorsFile(`{`+ok+`,`+ok+`}`, 8), "twice"},
 		{"overlap", safetensorsFile(`{`+ok+`,"b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}}`, 12), "overlap"},
 		{"gap", safetensorsFile(`{`+ok+`,"b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]}}`, 16), "gap"},
 		{"wrong size", safetensorsFile(`{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}}`, 8), "needs 12"},
 		{"backwards", safetensorsFile(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, 8), "tensor a"},
-		{"negative", safetensorsFile(`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, 8), "impossible"},
-		{"overflow", safetensorsFile(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}}`, 8), "impossible"},
+		{"negative", safetensorsFile(`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, 8), "invalid shape"},
+		{"overflow", safetensorsFile(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}}`, 8), "invalid shape"},
 		{"type", safetensorsFile(`{"a":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}}`, 8), "F8_E4M3"},
 		{"type of GGUF", safetensorsFile(`{"a":{"dtype":"Q8_0","shape":[32],"data_offsets":[0,34]}}`, 34), "Q8_0"},
 	} {

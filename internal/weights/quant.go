@@ -87,7 +87,7 @@ func q2k(dst []float32, src []byte) {
 	}
 }
 
-// q3k: sixteen groups of sixteen, d·scale·(q − 4); the third bit of q lies apart.
+// q3k: sixteen groups of sixteen, d·scale·(q − 4); the third bit of q is stored separately.
 func q3k(dst []float32, src []byte) {
 	high, quants, packed, d := src[:32], src[32:96], src[96:108], half(src[108:])
 	var scales [16]float32
@@ -122,7 +122,7 @@ func q4k(dst []float32, src []byte) {
 	}
 }
 
-// q5k: as q4k; the fifth bits lie apart, group g in bit g.
+// q5k: as q4k; the fifth bits are stored separately, group g in bit g.
 func q5k(dst []float32, src []byte) {
 	d, dmin, packed, high, quants := half(src), half(src[2:]), src[4:16], src[16:48], src[48:176]
 	for g := range 8 {
@@ -135,7 +135,7 @@ func q5k(dst []float32, src []byte) {
 	}
 }
 
-// q6k: sixteen groups of sixteen, d·scale·(q − 32); the upper two bits lie apart.
+// q6k: sixteen groups of sixteen, d·scale·(q − 32); the upper two bits are stored separately.
 func q6k(dst []float32, src []byte) {
 	quants, high, scales, d := src[:128], src[128:192], src[192:208], half(src[208:])
 	for i := range dst {

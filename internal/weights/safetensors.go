@@ -16,16 +16,16 @@ import (
 // maxHeader is the largest header the safetensors format allows.
 const maxHeader = 100_000_000
 
-// Tensors is a set of stored tensors, from one or more files. It is safe for
-// concurrent reads.
+// Tensors is a set of stored tensors from one or more files. Concurrent reads are
+// safe.
 type Tensors struct {
 	list   []*stored
 	byName map[string]*stored
 	files  []io.Closer
 }
 
-// OpenTensors opens one safetensors file with whatever tensors it holds. It
-// reads float and integer types; large integers are rounded to float32.
+// OpenTensors opens one safetensors file, with any set of tensors of float and
+// integer types. Large integers are rounded to float32.
 func OpenTensors(path string) (*Tensors, error) {
 	t := &Tensors{byName: map[string]*stored{}}
 	if err := t.addSafetensors(path); err != nil {
@@ -61,7 +61,7 @@ func (t *Tensors) Bytes() int64 {
 	return n
 }
 
-// Close closes the files. No tensor can be read afterwards.
+// Close closes the files. Tensors cannot be read afterwards.
 func (t *Tensors) Close() error {
 	var errs []error
 	for _, f := range t.files {
@@ -126,17 +126,17 @@ func parseSafetensors(f io.ReaderAt, size int64) ([]*stored, error) {
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[name]
 		if f := formatOf(e.Type); f != nil && f.block > 1 {
-			return nil, fmt.Errorf("tensor %s: %s is no type of safetensors", name, e.Type)
+			return nil, fmt.Errorf("tensor %s: %s is not a safetensors type", name, e.Type)
 		}
 		s, err := newStored(name, e.Type, e.Shape)
 		if err != nil {
 			return nil, err
 		}
 		if e.Offsets[0] > uint64(size-start) || e.Offsets[1] > uint64(size-start) {
-			return nil, fmt.Errorf("tensor %s: data_offsets %v lie beyond the %d bytes of data: the file is cut short or damaged, fetch it again", name, e.Offsets, size-start)
+			return nil, fmt.Errorf("tensor %s: data_offsets %v exceed the %d bytes of data: the file is truncated or corrupt, download it again", name, e.Offsets, size-start)
 		}
 		if e.Offsets[1]-e.Offsets[0] != uint64(s.Bytes) {
-			return nil, fmt.Errorf("tensor %s: data_offsets %v hold %d bytes, %s%s needs %d", name, e.Offsets, int64(e.Offsets[1]-e.Offsets[0]), s.Type, shapeText(s.Shape), s.Bytes)
+			return nil, fmt.Errorf("tensor %s: data_offsets %v span %d bytes, but %s%s needs %d", name, e.Offsets, int64(e.Offsets[1]-e.Offsets[0]), s.Type, shapeText(s.Shape), s.Bytes)
 		}
 		s.file, s.at = f, start+int64(e.Offsets[0])
 		list = append(list, s)
@@ -150,11 +150,11 @@ func parseSafetensors(f io.ReaderAt, size int64) ([]*stored, error) {
 func safetensorsHeader(f io.ReaderAt, size int64) ([]byte, error) {
 	var head [8]byte
 	if _, err := f.ReadAt(head[:], 0); err != nil {
-		return nil, fmt.Errorf("not a safetensors file: %d bytes long", size)
+		return nil, fmt.Errorf("not a safetensors file: only %d bytes long", size)
 	}
 	n := binary.LittleEndian.Uint64(head[:])
 	if n > maxHeader || n > uint64(size-8) {
-		return nil, fmt.Errorf("safetensors header of %d bytes does not fit in a file of %d: the file is cut short or not safetensors", n, size)
+		return nil, fmt.Errorf("safetensors header of %d bytes does not fit in a file of %d bytes: the file is truncated or not safetensors", n, size)
 	}
 	header := make([]byte, n)
 	if _, err := f.ReadAt(header, 8); err != nil {
@@ -163,8 +163,8 @@ func safetensorsHeader(f io.ReaderAt, size int64) ([]byte, error) {
 	return header, nil
 }
 
-// headerEntries decodes the header key by key, because a repeated name must be
-// an error and a map would keep the last silently.
+// headerEntries decodes the header key by key to detect duplicate names: decoding
+// into a map would silently keep the last one.
 func headerEntries(header []byte) (map[string]entry, error) {
 	dec := json.NewDecoder(bytes.NewReader(header))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
@@ -199,17 +199,17 @@ func headerEntries(header []byte) (map[string]entry, error) {
 	return entries, nil
 }
 
-// checkFilled wants the sorted list to cover start to size without gap or overlap.
+// checkFilled checks that the sorted list covers start to size without gap or overlap.
 func checkFilled(list []*stored, start, size int64) error {
 	at := start
 	for _, s := range list {
 		if s.at != at {
-			return fmt.Errorf("tensor %s begins at byte %d of the data, the one before it ends at %d: gap or overlap, the file is damaged", s.Name, s.at-start, at-start)
+			return fmt.Errorf("tensor %s starts at byte %d of the data, the one before it ends at %d: gap or overlap, the file is corrupt", s.Name, s.at-start, at-start)
 		}
 		at += s.Bytes
 	}
 	if at != size {
-		return fmt.Errorf("%d bytes after the last tensor: the file is damaged", size-at)
+		return fmt.Errorf("%d bytes after the last tensor: the file is corrupt", size-at)
 	}
 	return nil
 }

@@ -11,18 +11,16 @@ import (
 	"strings"
 )
 
-// SaveOptions are the choices of Save. The zero value stores float32 and no
-// text files.
+// SaveOptions configure Save. The zero value stores float32 and no text files.
 type SaveOptions struct {
 	BF16  bool              // store bfloat16, rounded to nearest, ties to even
-	Files map[string][]byte // further files by name, as Text.Files has them
+	Files map[string][]byte // other files, keyed by name as in Text.Files
 }
 
-// Save writes a Hugging Face folder: config.json, model.safetensors and the
-// given files. get returns the numbers of the tensor named, valid until its
-// next call; it is asked once for each of cfg.Tensors, in that order. The
-// folder is whole or absent, see [ReplaceDir]; a value that is not finite is an
-// error, because Open would refuse it.
+// Save writes a Hugging Face folder atomically (see [ReplaceDir]): config.json,
+// model.safetensors and the given files. get is called once for each of
+// cfg.Tensors, in that order, and returns the tensor's values, valid until the
+// next call. A value that is not finite is an error, because Open would reject it.
 func Save(dir string, cfg Config, get func(name string) ([]float32, error), o SaveOptions) error {
 	config, err := cfg.Marshal()
 	if err != nil {
@@ -51,7 +49,7 @@ func writeFiles(dir string, files map[string][]byte) error {
 	for name, data := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return fmt.Errorf("file %q lies outside the folder", name)
+			return fmt.Errorf("file %q is outside the folder", name)
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			return err
@@ -95,15 +93,15 @@ func WriteTensors(w io.Writer, infos []Info, get func(name string) ([]float32, e
 	return nil
 }
 
-// header lays the tensors out one after another. It is padded so that the data
-// begins at a multiple of eight bytes.
+// header returns a header for tensors stored one after another, padded so that the
+// data begins at a multiple of eight bytes.
 func header(infos []Info) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`{"__metadata__":{"format":"pt"}`)
 	at, seen := uint64(0), map[string]bool{}
 	for _, info := range infos {
 		if seen[info.Name] {
-			return nil, fmt.Errorf("tensor %s is given twice", info.Name)
+			return nil, fmt.Errorf("duplicate tensor %s", info.Name)
 		}
 		seen[info.Name] = true
 		size := uint64(info.Len())

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// stored is a tensor in a file: where it lies and how it is decoded.
+// stored is a tensor in a file: its location and encoding.
 type stored struct {
 	Info
 	format *format
@@ -16,23 +16,23 @@ type stored struct {
 	heads  int   // > 0: each head's rows are interleaved as GGUF keeps Llama's, see unpermuted
 }
 
-// newStored checks type and shape of a tensor before anything is allocated for it.
+// newStored checks a tensor's type and shape before anything is allocated for it.
 func newStored(name, kind string, shape []int64) (*stored, error) {
 	f := formatOf(kind)
 	if f == nil {
-		return nil, fmt.Errorf("tensor %s has type %s, which is not supported: take the model as BF16, F16, F32, Q8_0 or Q4_K", name, kind)
+		return nil, fmt.Errorf("tensor %s has unsupported type %s: use a BF16, F16, F32, Q8_0 or Q4_K version of the model", name, kind)
 	}
 	s := &stored{Info: Info{Name: name, Type: kind, Shape: make([]int, len(shape))}, format: f}
 	n := int64(1)
 	for i, d := range shape {
 		if d < 0 || d > 0 && n > math.MaxInt64/16/d {
-			return nil, fmt.Errorf("tensor %s: shape %v is impossible", name, shape)
+			return nil, fmt.Errorf("tensor %s has invalid shape %v", name, shape)
 		}
 		n *= d
 		s.Shape[i] = int(d)
 	}
 	if n%int64(f.block) != 0 || f.block > 1 && s.row()%f.block != 0 {
-		return nil, fmt.Errorf("tensor %s: a row of %d does not divide into %s blocks of %d", name, s.row(), kind, f.block)
+		return nil, fmt.Errorf("tensor %s: row length %d is not a multiple of the %s block size %d", name, s.row(), kind, f.block)
 	}
 	s.Bytes = n / int64(f.block) * int64(f.size)
 	return s, nil
@@ -47,15 +47,15 @@ func (s *stored) row() int {
 }
 
 // Read writes the tensor into dst as float32, dequantised and in Hugging Face
-// layout. dst must have exactly Info.Len elements. A value that is not finite
-// is an error that says where it lies.
+// layout. dst must have exactly Info.Len elements. A value that is not finite is
+// an error that gives its position.
 func (t *Tensors) Read(name string, dst []float32) error {
 	s, ok := t.byName[name]
 	if !ok {
 		return fmt.Errorf("no tensor %s", name)
 	}
 	if len(dst) != s.Len() {
-		return fmt.Errorf("tensor %s%s has %d elements, the destination %d", name, shapeText(s.Shape), s.Len(), len(dst))
+		return fmt.Errorf("tensor %s%s has %d elements, the destination has %d", name, shapeText(s.Shape), s.Len(), len(dst))
 	}
 	if err := s.read(dst); err != nil {
 		return fmt.Errorf("%s: tensor %s: %w", s.path, name, err)
@@ -63,10 +63,10 @@ func (t *Tensors) Read(name string, dst []float32) error {
 	return nil
 }
 
-// chunk is how many bytes are read at once, unless a row is longer.
+// chunk is the number of bytes read at a time, unless a row is longer.
 const chunk = 1 << 18
 
-// read decodes whole rows, so that a permuted row is written where it belongs.
+// read decodes whole rows, so that permuted rows can be put back in order.
 func (s *stored) read(dst []float32) error {
 	if len(dst) == 0 {
 		return nil
@@ -95,19 +95,19 @@ func (s *stored) read(dst []float32) error {
 	return s.finite(dst, 0x7f800000) // exponent bits all set: infinite or not a number
 }
 
-// unpermuted is the Hugging Face row of a GGUF row of Llama's q or k matrix.
-// GGUF turns neighbouring channels (2i, 2i+1) of a head, Hugging Face the
-// halves (i, i+dim/2): the rows of each head of dim are interleaved accordingly.
+// unpermuted returns the Hugging Face row of a GGUF row of Llama's q or k matrix.
+// GGUF rotates neighbouring channels (2i, 2i+1) of a head, Hugging Face channels
+// (i, i+dim/2), so GGUF interleaves the rows of each head.
 func unpermuted(row, dim int) int {
 	head, c := row/dim, row%dim
 	return head*dim + c%2*(dim/2) + c/2
 }
 
-// finite wants the magnitude of every number below limit, given as bits.
+// finite checks that the magnitude of every number, as bits, is below limit.
 func (s *stored) finite(x []float32, limit uint32) error {
 	for i, v := range x {
 		if math.Float32bits(v)&0x7fffffff >= limit {
-			return fmt.Errorf("element %d (row %d, column %d) is %g: the weights are damaged or training has diverged", i, i/s.row(), i%s.row(), v)
+			return fmt.Errorf("element %d (row %d, column %d) is %g: the weights are corrupt or training has diverged", i, i/s.row(), i%s.row(), v)
 		}
 	}
 	return nil

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// Text is what a model says about its text side: where its tokenizer is, how a
-// chat is written, which tokens are special.
+// Text describes a model's text side: tokenizer, chat templates and special tokens.
 type Text struct {
 	TokenizerPath string            // tokenizer.json; "" if there is none
 	Vocabulary    *Vocabulary       // the tokenizer of a GGUF file, else nil
@@ -21,7 +20,7 @@ type Text struct {
 	// EOS are the tokens that end a generation: those of generation_config.json,
 	// else of the configuration.
 	EOS []int
-	// Files are the text files of a folder, by name, to be copied beside saved weights.
+	// Files are the text files of a folder, keyed by name, to copy next to saved weights.
 	Files map[string][]byte
 }
 
@@ -43,8 +42,8 @@ type Vocabulary struct {
 	AddSpacePrefix     bool
 }
 
-// textFiles are copied along with a model. Only the first two and the last two
-// are read here.
+// textFiles are copied along with a model. This package reads only the first two
+// and the last two.
 var textFiles = []string{
 	"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
 	"vocab.json", "merges.txt", "chat_template.jinja", "generation_config.json",
@@ -53,8 +52,8 @@ var textFiles = []string{
 // templateFolder holds further chat templates, as NAME.jinja.
 const templateFolder = "additional_chat_templates"
 
-// IsText reports whether a model's file of that path is read here or kept along
-// with its weights: tokenizer, special tokens, chat templates.
+// IsText reports whether path is one of a model's text files, which are read or
+// kept with the weights: tokenizer, special tokens, chat templates.
 func IsText(path string) bool {
 	return slices.Contains(textFiles, path) || strings.HasPrefix(path, templateFolder+"/") && strings.HasSuffix(path, ".jinja")
 }
@@ -83,7 +82,7 @@ func readText(dir string, c Config) (Text, error) {
 	return t, t.templateFiles(dir)
 }
 
-// templateFiles reads the templates kept as files; they win over tokenizer_config.json.
+// templateFiles reads templates stored as files, which override tokenizer_config.json.
 func (t *Text) templateFiles(dir string) error {
 	if data := t.Files["chat_template.jinja"]; data != nil {
 		t.Templates["default"] = string(data)
@@ -133,7 +132,7 @@ func (t *Text) templates(data json.RawMessage) error {
 	}
 	var list []struct{ Name, Template string }
 	if err := json.Unmarshal(data, &list); err != nil {
-		return fmt.Errorf("chat_template is neither a text nor a list of named ones: %w", err)
+		return fmt.Errorf("chat_template must be a string or a list of named templates: %w", err)
 	}
 	for _, e := range list {
 		t.Templates[e.Name] = e.Template

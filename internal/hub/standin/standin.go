@@ -1,6 +1,6 @@
-// Package standin is a hub of models for tests: the part of Hugging Face's HTTP
-// interface that fetching needs, with the faults that a network has. Large files
-// lie on a second server, as on the real hub.
+// Package standin is a model hub for tests: the part of Hugging Face's HTTP interface
+// that downloads need, with simulated network faults. Large files are on a second
+// server, as on the real hub.
 package standin
 
 import (
@@ -19,15 +19,14 @@ import (
 	"time"
 )
 
-// Hub serves models. Its fields are set before the first request, but for those
-// that functions look up.
+// Hub serves models. Its fields must be set before the first request.
 type Hub struct {
 	Models  map[string]map[string][]byte // "OWNER/NAME" → path → content; all of revision main
-	Private map[string]string            // models that need a token, and which
-	Gated   bool                         // conditions were not accepted
+	Private map[string]string            // model → required token
+	Gated   bool                         // the conditions have not been accepted
 
-	Fault  func(r *http.Request) *Fault             // nil, or what goes wrong with this request
-	Served func(path string, content []byte) []byte // what is sent in place of content, if not nil
+	Fault  func(r *http.Request) *Fault             // the fault of a request, or nil
+	Served func(path string, content []byte) []byte // replaces the content sent, if not nil
 
 	URL   string // of the hub
 	hub   *httptest.Server
@@ -37,30 +36,30 @@ type Hub struct {
 	requests []Request
 }
 
-// Fault is what goes wrong with a request.
+// Fault is a simulated fault of a request.
 type Fault struct {
-	Status     int    // answered instead, if not 0
-	RetryAfter string // beside Status
+	Status     int    // sent instead, if not 0
+	RetryAfter string // sent along with Status
 	Cut        bool   // the connection breaks after After bytes of the body
 	After      int
-	Silent     bool // nothing comes after After bytes until the client goes
-	NoRanges   bool // a Range is overlooked
+	Silent     bool // nothing is sent after After bytes until the client disconnects
+	NoRanges   bool // Range headers are ignored
 }
 
-// Request is what a client asked.
+// Request is a received request.
 type Request struct {
 	Method, Path, Range, Token string
 	Store                      bool // it went to the second server
 }
 
-// Start serves until Close.
+// Start starts the servers, which run until Close.
 func (h *Hub) Start() {
 	h.store = httptest.NewServer(http.HandlerFunc(h.serveStore))
 	h.hub = httptest.NewServer(http.HandlerFunc(h.serveHub))
 	h.URL = h.hub.URL
 }
 
-// Close ends both servers.
+// Close stops both servers.
 func (h *Hub) Close() {
 	h.hub.CloseClientConnections()
 	h.store.CloseClientConnections()
@@ -68,14 +67,14 @@ func (h *Hub) Close() {
 	h.store.Close()
 }
 
-// Requests are those so far.
+// Requests returns the requests received so far.
 func (h *Hub) Requests() []Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.requests)
 }
 
-// Commit is the commit of a model's main branch.
+// Commit returns the commit of a model's main branch.
 func (h *Hub) Commit(id string) string {
 	sum := sha1.New()
 	for _, path := range slices.Sorted(maps.Keys(h.Models[id])) {
@@ -84,12 +83,12 @@ func (h *Hub) Commit(id string) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// large tells files that lie on the second server.
+// large reports whether a file is on the second server.
 func large(path string) bool {
 	return strings.HasSuffix(path, ".safetensors") || strings.HasSuffix(path, ".gguf") || path == "tokenizer.json"
 }
 
-// Sum is the name of a file's blob.
+// Sum returns the name of a file's blob.
 func Sum(path string, content []byte) string {
 	if large(path) {
 		return fmt.Sprintf("%x", sha256.Sum256(content))
@@ -135,7 +134,7 @@ func (h *Hub) serveHub(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Hub) serveAPI(w http.ResponseWriter, r *http.Request, rest string) {
-	id, revision, isTree := strings.Cut(rest, "/tree/") // what the official client asks too
+	id, revision, isTree := strings.Cut(rest, "/tree/") // also requested by the official client
 	if !isTree {
 		id, revision, _ = strings.Cut(rest, "/revision/")
 	}
@@ -238,7 +237,7 @@ func (h *Hub) spoil(w http.ResponseWriter, r *http.Request) (out http.ResponseWr
 	return w, false
 }
 
-// cutter ends or stops a body early.
+// cutter truncates or stalls a body.
 type cutter struct {
 	http.ResponseWriter
 	r     *http.Request
@@ -246,7 +245,7 @@ type cutter struct {
 	left  int
 }
 
-// Write passes on what may still go.
+// Write passes on the part that may still be sent.
 func (c *cutter) Write(b []byte) (int, error) {
 	if len(b) <= c.left {
 		c.left -= len(b)

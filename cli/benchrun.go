@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"envace/internal/run"
+	"envace/internal/seeds"
+	"envace/judge"
+	"envace/rollout"
+	"envace/suite"
+	"envace/task"
+)
+
+// partScore is how a model did on one split of one part of a suite.
+type partScore struct {
+	Part    string      `json:"part"`
+	Split   suite.Split `json:"split"`
+	World   string      `json:"world"` // run.Real or run.Rehearsal
+	N       int         `json:"n"`
+	Success float64     `json:"success"`
+	CI95    [2]float64  `json:"ci95"`
+	Reward  float64     `json:"reward"` // mean, by checklist
+	Tokens  float64     `json:"tokens"` // sampled in one episode, mean
+	Seconds float64     `json:"seconds"`
+}
+
+// runBench plays the tests of each part of s. What was finished is printed even
+// where a later part cannot be.
+func runBench(ctx context.Context, o benchOptions, s suite.Suite) error {
+	policy, done, err := openSpeaker(ctx, o.modelOptions, o.remoteOptions)
+	if err != nil {
+		return err
+	}
+	defer done()
+	progress := run.NewProgress(o.Stderr)
+	var scores []partScore
+	for _, p := range parts(o.Suite, s) {
+		for _, split := range []suite.Split{suite.Test, suite.HeldOut} {
+			score, failed := benchPart(ctx, o, policy, p, split, progress)
+			if err = failed; err != nil {
+				err = fmt.Errorf("bench %s: %w", p.Name, err)
+				break
+			}
+			if score.N > 0 {
+				scores = append(scores, score)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	progress.Close()
+	if err == nil && len(scores) == 0 {
+		return fmt.Errorf("suite %s has no test task", o.Suite)
+	}
+	return errors.Join(err, o.print(scores))
+}
+
+func parts(name string, s suite.Suite) []suite.Part {
+	if p, ok := s.(suite.Parted); ok {
+		return p.Parts()
+	}
+	return []suite.Part{{Name: name, Suite: s}}
+}
+
+func benchPart(ctx context.Context, o benchOptions, policy rollout.Policy, p suite.Part, split suite.Split, progress *run.Progress) (partScore, error) {
+	const together = 16 // enough to fill the engine's batches, few enough to show progress
+	out := partScore{Part: p.Name, Split: split, World: run.Real}
+	start := time.Now()
+	tasks, err := p.Tasks(split, o.N, o.Seed)
+	if err != nil || len(tasks) == 0 {
+		return out, err
+	}
+	worlds := p.Worlds()
+	if worlds == nil {
+		out.World = run.Rehearsal
+		worlds = rollout.Pair{Tools: rollout.Rehearsal{Policy: policy, FewShot: rollout.FewShotPast, Brief: o.Brief}}
+	}
+	progress.Stage(p.Name, 0, len(tasks))
+	var solved []bool
+	for chunk := range slices.Chunk(tasks, together) {
+		eps, err := rollout.PlayAll(ctx, chunk, func(i int) rollout.Game { return o.game(policy, worlds, chunk[i]) })
+		if err != nil {
+			return out, err
+		}
+		for _, ep := range eps {
+			score, err := p.Score(ctx, ep)
+			if err != nil {
+				return out, fmt.Errorf("score task %s: %w", ep.Task.ID, err)
+			}
+			solved = append(solved, score.Success)
+			out.Reward += ep.Reward / float64(len(tasks))
+			for _, t := range ep.Turns() {
+				out.Tokens += float64(t.Sampled()) / float64(len(tasks))
+			}
+		}
+		rate := run.NewSystem("", "", "", 0, solved)
+		out.N, out.Success, out.CI95, out.Seconds = len(solved), rate.Success, rate.CI95, time.Since(start).Seconds()
+		progress.Done(len(solved), fmt.Sprintf("success %.1f %%", 100*out.Success))
+	}
+	return out, nil
+}
+
+func (o benchOptions) game(policy rollout.Policy, worlds rollout.Worlds, t task.Task) rollout.Game {
+	return rollout.Game{Policy: policy, Worlds: worlds, Judge: judge.Checklist{}, Step: -1, Seed: seeds.Derive(o.Seed, seeds.Of(t.ID))}
+}
+
+func (o benchOptions) print(scores []partScore) error {
+	if len(scores) == 0 {
+		return nil
+	}
+	if !o.JSON {
+		return printScores(o.Stdout, scores)
+	}
+	enc := json.NewEncoder(o.Stdout)
+	for _, s := range scores {
+		if err := enc.Encode(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printScores(w io.Writer, scores []partScore) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "PART\tTASKS\tSUCCESS\t95 % INTERVAL\tREWARD\tTOKENS\tTOOLS\tSPLIT")
+	for _, s := range scores {
+		tools := map[string]string{run.Real: "real", run.Rehearsal: "imagined"}[s.World]
+		split := map[suite.Split]string{suite.HeldOut: "held out"}[s.Split]
+		fmt.Fprintf(table, "%s\t%d\t%.1f %%\t%.1f – %.1f %%\t%.3f\t%.0f\t%s\t%s\n", s.Part, s.N, 100*s.Success, 100*s.CI95[0], 100*s.CI95[1], s.Reward, s.Tokens, tools, cmp.Or(split, string(s.Split)))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,140 @@
+// Package cli is envace's command line, with the suites of this module and yours.
+// A program of a few lines that calls [Main] with suites of its own has every
+// command: train, bench, chat, serve and the others.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"envace/suite"
+	"envace/workbench/domains"
+)
+
+// Main runs the command line with the suites of this module and those given, and
+// exits.
+func Main(suites ...suite.Family) { os.Exit(execute(suites)) }
+
+// app is the command line of one set of suites.
+type app struct {
+	suites []suite.Family
+}
+
+// ours is the command line of this module alone.
+var ours = app{[]suite.Family{domains.Family(), suite.Dialogues()}}
+
+// with adds suites of others to a's.
+func (a app) with(own []suite.Family) (app, error) {
+	for _, f := range own {
+		if slices.ContainsFunc(a.suites, func(g suite.Family) bool { return g.Name == f.Name }) {
+			return a, fmt.Errorf("two suites are called %q: give yours another name", f.Name)
+		}
+		a.suites = append(slices.Clone(a.suites), f)
+	}
+	return a, nil
+}
+
+// execute runs the command line and returns the exit code.
+func execute(own []suite.Family) int {
+	a, err := ours.with(own)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "envace: error: %s\n", err)
+		return failed
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program the hard way
+	cmd, err := a.root().ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	return tell(os.Stderr, cmd, err)
+}
+
+// The exit codes of errors.
+const (
+	failed  = 1
+	misused = 2
+)
+
+// tell prints an error, with usage where the command line was wrong, and returns
+// the exit code.
+func tell(w io.Writer, cmd *cobra.Command, err error) int {
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(w, "envace: error: interrupted")
+		return failed
+	}
+	fmt.Fprintf(w, "envace: error: %s\n", err)
+	for _, hint := range hints(err) {
+		fmt.Fprintf(w, "envace: hint: %s\n", hint)
+	}
+	var usage usageError
+	if !errors.As(err, &usage) {
+		return failed
+	}
+	fmt.Fprintf(w, "\n%s", cmd.UsageString())
+	return misused
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+// args makes the error of a check of arguments a usageError.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		if err := check(cmd, given); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+}
+
+// required tells of a flag that must be given.
+func required(flag, value string) error {
+	if value == "" {
+		return usageError{fmt.Errorf("--%s is required", flag)}
+	}
+	return nil
+}
+
+func (a app) root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "envace",
+		Short: "Train tool-using language models by world rehearsal",
+		Long: `Envace trains tool-using language models without tools: one policy acts, and
+in the place of the tools it also imagines what they would answer.`,
+		Example: `  envace train --recipe quickstart --out runs/first
+  envace report runs/first
+  envace bench workbench --model runs/first/checkpoints/rl`,
+		Args:          args(noSuchCommand),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	cmd.CompletionOptions.HiddenDefaultCmd = true
+	cmd.SetHelpCommand(&cobra.Command{Hidden: true})
+	cmd.AddCommand(a.trainCommand(), a.benchCommand(), reportCommand(), modelCommand(), a.chatCommand(), serveCommand(), versionCommand())
+	return cmd
+}
+
+// noSuchCommand refuses the first argument that is no command.
+func noSuchCommand(cmd *cobra.Command, given []string) error {
+	if len(given) == 0 {
+		return nil
+	}
+	near := cmd.SuggestionsFor(given[0])
+	if len(near) == 0 {
+		return fmt.Errorf("unknown command %q", given[0])
+	}
+	return fmt.Errorf("unknown command %q: did you mean %s?", given[0], strings.Join(near, " or "))
+}

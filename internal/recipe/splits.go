@@ -1,0 +1,133 @@
+package recipe
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"envace/internal/run"
+	"envace/rollout"
+	"envace/suite"
+	"envace/task"
+)
+
+// The splits a policy is tested on.
+const (
+	SplitID  = "in distribution"
+	SplitOOD = "held-out domains"
+)
+
+// splits are the tasks of a run.
+type splits struct {
+	sft, rl, curve []task.Task
+	tests          []test
+	notes          []string
+}
+
+// test is a split to test on.
+type test struct {
+	split string
+	world string // run.Real where the suite has a world, else run.Rehearsal
+	tasks []task.Task
+}
+
+// testSeed draws the tasks of tests: the same for every seed of a run, and none on
+// which a setting was tried.
+const testSeed = 2
+
+// load reads or makes the data, and says what is wrong with it before anything
+// else happens.
+func (pl *pipeline) load() (err error) {
+	if pl.suite, err = suite.Open(pl.Suites, pl.Data.Suite, pl.Data.options()); err != nil {
+		return err
+	}
+	var draws []error
+	draw := func(setting string, split suite.Split, n int, seed uint64) []task.Task {
+		tasks, err := pl.suite.Tasks(split, n, seed)
+		if err != nil {
+			draws = append(draws, fmt.Errorf("setting %s is %d: suite %s: %w", setting, n, pl.Data.Suite, err))
+		}
+		return tasks
+	}
+	if pl.SFT.Steps > 0 {
+		pl.splits.sft = draw("data.sft", suite.SFT, pl.Data.SFT, pl.Seed)
+	}
+	if pl.RL.Steps > 0 {
+		pl.splits.rl = draw("data.rl", suite.RL, pl.Data.RL, pl.Seed)
+	}
+	var id, ood []task.Task
+	if n := max(pl.Eval.Tasks, pl.Eval.Curve); n > 0 {
+		id = draw("eval.tasks", suite.Test, n, testSeed)
+	}
+	if pl.Eval.HeldOut > 0 {
+		ood = draw("eval.held_out", suite.HeldOut, pl.Eval.HeldOut, testSeed)
+	}
+	if err := errors.Join(draws...); err != nil {
+		return err
+	}
+	world := run.Rehearsal
+	if pl.suite.Worlds() != nil {
+		world = run.Real
+	}
+	pl.splits.curve = id[:min(pl.Eval.Curve, len(id))]
+	pl.splits.tests = []test{{SplitID, world, id[:min(pl.Eval.Tasks, len(id))]}, {SplitOOD, world, ood}}
+	pl.splits.notes = pl.notices()
+	return pl.enough()
+}
+
+// notices are what is to be known of the data before a run begins.
+func (pl *pipeline) notices() []string {
+	var notes []string
+	if s, ok := pl.suite.(suite.Noted); ok {
+		notes = append(notes, s.Notes()...)
+	}
+	if pl.Data.FewShot == rollout.FewShotAll {
+		notes = append(notes, "REHEARSE was shown the recorded results of all user turns, later ones too: an imagined result may hold what the dialogue had yet to reveal.")
+	}
+	return notes
+}
+
+// enough refuses to start a stage that no task is left for.
+func (pl *pipeline) enough() error {
+	for _, stage := range []struct {
+		name  string
+		steps int
+		tasks []task.Task
+	}{{"sft", pl.SFT.Steps, pl.splits.sft}, {"rl", pl.RL.Steps, pl.splits.rl}} {
+		switch {
+		case stage.steps == 0 || len(stage.tasks) > 0:
+		case pl.Data.HeldOut > 0:
+			return fmt.Errorf("suite %s has no task left to train on: lower data.held_out, which is %g", pl.Data.Suite, pl.Data.HeldOut)
+		default:
+			return fmt.Errorf("suite %s has no task for %s: want another suite, or %s.steps of 0", pl.Data.Suite, stage.name, stage.name)
+		}
+	}
+	if pl.suite.Worlds() == nil && slices.Contains(pl.With, WithReal) {
+		return fmt.Errorf("baseline %s of --with plays with real tools, which suite %s does not have", WithReal, pl.Data.Suite)
+	}
+	return pl.rewarded()
+}
+
+// rewarded refuses to reinforce what nothing rewards, and notes where that is so of
+// some tasks.
+func (pl *pipeline) rewarded() error {
+	without := 0
+	for _, t := range pl.splits.rl {
+		if !slices.ContainsFunc(t.Turns, checkable) {
+			without++
+		}
+	}
+	switch n := len(pl.splits.rl); {
+	case pl.RL.Steps == 0 || without == 0:
+		return nil
+	case without == n:
+		return fmt.Errorf("suite %s: no task has a checklist with a check, so nothing would be rewarded: give --checklists, or rl.steps of 0", pl.Data.Suite)
+	default:
+		pl.splits.notes = append(pl.splits.notes, fmt.Sprintf("%d of %d tasks to rehearse have no checklist with a check: nothing rewards what is done in them.", without, n))
+	}
+	return nil
+}
+
+func checkable(t task.Turn) bool {
+	return slices.ContainsFunc(t.Checklist, func(i task.Item) bool { return i.Check != nil })
+}

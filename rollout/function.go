@@ -1,0 +1,66 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+
+	"envace/chat"
+	"envace/task"
+)
+
+// Function is a real tool written in Go.
+type Function struct {
+	chat.Function
+	// Do carries out a call whose arguments fit Parameters. What it returns is
+	// written as JSON; an error is read by the model, see [ToolError] for its code.
+	Do func(ctx context.Context, arguments json.RawMessage) (any, error)
+}
+
+// Functions are real tools that keep their state, if any, outside the episode.
+type Functions []Function
+
+// List returns the tools as a task names them.
+func (f Functions) List() []chat.Function {
+	var out []chat.Function
+	for _, x := range f {
+		out = append(out, x.Function)
+	}
+	return out
+}
+
+// OpenTools returns f itself.
+func (f Functions) OpenTools(context.Context, task.Task, uint64) (Tools, error) { return f, nil }
+
+// Call runs the function of that name.
+func (f Functions) Call(ctx context.Context, _ *Episode, call chat.Call) (Result, error) {
+	for _, x := range f {
+		if x.Name != call.Name {
+			continue
+		}
+		v, err := x.Do(ctx, call.Arguments)
+		if err != nil {
+			return Result{}, toolError(ctx, err)
+		}
+		content, err := chat.Marshal(v)
+		if err != nil {
+			return Result{}, &ToolError{Code: ToolFailed, Message: err.Error()}
+		}
+		return Result{Content: string(content), Source: FromReal}, nil
+	}
+	return Result{}, ErrNotAnswered
+}
+
+// Close does nothing.
+func (f Functions) Close() error { return nil }
+
+// toolError makes any error of a function one that the model reads, unless the
+// episode itself is over.
+func toolError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if e, ok := err.(*ToolError); ok {
+		return e
+	}
+	return &ToolError{Code: ToolFailed, Message: err.Error()}
+}

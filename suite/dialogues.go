@@ -1,0 +1,109 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"envace/rollout"
+	"envace/task"
+)
+
+// Dialogues is the family of recorded dialogues: "dialogues:FILE", JSONL in CM2's
+// form. They have no world that could be opened, so what is tested is success by
+// checklist in rehearsal, and agreement with the record.
+func Dialogues() Family {
+	return Family{Name: "dialogues", Arg: "FILE", About: "recorded dialogues, a JSONL file", Open: openDialogues}
+}
+
+// dialogues is a file of recorded dialogues, read.
+type dialogues struct {
+	files       []string
+	learn, held []task.Task
+	notes       []string
+}
+
+// splitSeed deals dialogues out: the same way for every run, so that no run is
+// tested on what another one with the same file learnt.
+const splitSeed = 1
+
+func openDialogues(path string, o Options) (Suite, error) {
+	if path == "" {
+		return nil, errors.New("want the path of a file: dialogues:FILE")
+	}
+	d := &dialogues{files: []string{path}}
+	tasks, err := task.Load(path, o.SkipBad)
+	bad, err := skipped(tasks != nil, err)
+	if err != nil {
+		return nil, err
+	}
+	if bad > 0 {
+		d.notes = append(d.notes, fmt.Sprintf("%d bad lines of %s were skipped.", bad, path))
+	}
+	if o.Checklists != "" {
+		d.files = append(d.files, o.Checklists)
+		var dropped int
+		tasks, dropped, err = task.AddChecklists(tasks, o.Checklists, o.SkipBad)
+		bad, err = skipped(tasks != nil, err)
+		if err != nil {
+			return nil, err
+		}
+		d.notes = append(d.notes, fmt.Sprintf("%d dialogues had no checklist and %d checklists could not be read.", dropped, bad))
+	}
+	for i := range tasks {
+		if o.Turns > 0 && len(tasks[i].Turns) > o.Turns {
+			tasks[i].Turns = tasks[i].Turns[:o.Turns]
+		}
+		tasks[i].Relate()
+	}
+	d.learn, d.held = task.Split(tasks, o.HeldOut, splitSeed)
+	if len(d.held) == 0 {
+		d.notes = append(d.notes, fmt.Sprintf("No dialogue is held out (data.held_out is %g): nothing is measured.", o.HeldOut))
+	}
+	d.notes = append(d.notes, "These data have no real world: success is by checklist in rehearsal, and fidelity is agreement with the recorded results of the same calls.")
+	return d, nil
+}
+
+// skipped counts the bad lines that were passed over; where nothing was read,
+// the error stands.
+func skipped(read bool, err error) (int, error) {
+	var list *task.LinesError
+	if read && errors.As(err, &list) {
+		return len(list.Lines), nil
+	}
+	return 0, err
+}
+
+// Tasks returns the first n dialogues of the share that a split has. SFT and RL
+// draw from the same dialogues. The seed is not used: a file has an order.
+func (d *dialogues) Tasks(split Split, n int, _ uint64) ([]task.Task, error) {
+	var tasks []task.Task
+	switch split {
+	case SFT, RL:
+		tasks = d.learn
+	case Test:
+		tasks = d.held
+	}
+	if n > 0 && n < len(tasks) {
+		tasks = tasks[:n]
+	}
+	return slices.Clone(tasks), nil
+}
+
+// Worlds returns nil: what is recorded cannot be called.
+func (d *dialogues) Worlds() rollout.Worlds { return nil }
+
+// Score is success where every decided item passed.
+func (d *dialogues) Score(_ context.Context, ep *rollout.Episode) (Score, error) {
+	if ep.Reward > 1-1e-9 {
+		return Score{Success: true}, nil
+	}
+	return Score{Why: fmt.Sprintf("its checklist gives %.3g", ep.Reward)}, nil
+}
+
+// Files returns the dialogues' path and that of their checklists.
+func (d *dialogues) Files() []string { return d.files }
+
+// Notes tells what was left out, and how success is measured.
+func (d *dialogues) Notes() []string { return d.notes }
