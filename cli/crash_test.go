@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"envace/chat"
-	"envace/internal/openai"
+	"envace/internal/openai/client"
 	"envace/internal/retry"
 )
 
@@ -29,7 +29,7 @@ func TestKilledServer(t *testing.T) {
 	before := contents(t, dir)
 	s := startServer(t, dir, "base", "--listen", "127.0.0.1:0", "--name", "base")
 	var log, watcherLog bytes.Buffer
-	c := &openai.Client{Base: s.base + "/v1", Model: "base", Log: &log, Retry: retry.Rule{Pause: 50 * time.Millisecond, Tries: 20}}
+	c := &client.Client{BaseURL: s.base + "/v1", Model: "base", Log: &log, Retry: retry.Policy{InitialInterval: 50 * time.Millisecond, MaxAttempts: 20}}
 	hi := []chat.Message{{Role: chat.User, Content: "hello"}}
 	seed, ctx := uint64(7), context.Background()
 	o := chat.Options{Seed: &seed, Schema: []byte(longAnswer)}
@@ -44,7 +44,7 @@ func TestKilledServer(t *testing.T) {
 	})
 	underWay(t, s.base)
 
-	watcher := &openai.Client{Base: c.Base, Model: c.Model, Log: &watcherLog, Retry: c.Retry}
+	watcher := &client.Client{BaseURL: c.BaseURL, Model: c.Model, Log: &watcherLog, Retry: c.Retry}
 	shown := ""
 	_, _, err := watcher.Stream(ctx, hi, nil, o, func(content, _ string) {
 		if shown += content; len(shown) > 20 && s.cmd.ProcessState == nil {
@@ -52,7 +52,7 @@ func TestKilledServer(t *testing.T) {
 			s.cmd.Wait()         //nolint:errcheck // it was killed
 		}
 	})
-	if err == nil || !strings.Contains(err.Error(), "the stream was cut off") || !strings.Contains(err.Error(), "not tried again") || strings.Count(watcherLog.String(), "\n") != 1 {
+	if err == nil || !strings.Contains(err.Error(), "the stream was cut off") || !strings.Contains(err.Error(), "not retried") || strings.Count(watcherLog.String(), "\n") != 1 {
 		t.Errorf("the client that watches: %v\n%s", err, watcherLog.String())
 	}
 	if after := contents(t, dir); !reflect.DeepEqual(after, before) {

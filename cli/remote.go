@@ -10,37 +10,37 @@ import (
 	"github.com/spf13/pflag"
 
 	"envace/engine"
-	"envace/internal/openai"
+	"envace/internal/openai/client"
 	"envace/rollout"
 )
 
-// remoteOptions are the flags of commands in which a model behind a server may
-// speak in the place of --model.
+// remoteOptions are the flags of commands that can use a remote model in place of
+// --model.
 type remoteOptions struct {
 	Policy string // openai:URL#MODEL; "" is none
-	Log    string // file of requests; "" is none
-	Budget int    // tokens; 0 is no bound
+	Log    string // file; "" is none
+	Budget int    // tokens; 0 is unlimited
 }
 
 const scheme = "openai:"
 
 func (o *remoteOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.Policy, "policy", "", "a model behind a server, instead of --model: `openai:URL#MODEL` (key in OPENAI_API_KEY)")
-	f.StringVar(&o.Log, "policy-log", "", "append each request to the server of --policy and its answer to this `file` of JSON lines")
-	f.IntVar(&o.Budget, "policy-budget", 0, "stop after so many `tokens` of requests to the server of --policy (0: no bound)")
+	f.StringVar(&o.Policy, "policy", "", "remote model to use instead of --model: `openai:URL#MODEL` (API key in OPENAI_API_KEY)")
+	f.StringVar(&o.Log, "policy-log", "", "log the requests to --policy and its responses to this `file`, as JSON lines")
+	f.IntVar(&o.Budget, "policy-budget", 0, "stop after --policy has used this many `tokens` (0: unlimited)")
 }
 
-// check wants one of --model and --policy.
+// check requires exactly one of --model and --policy.
 func (o remoteOptions) check(m modelOptions) error {
 	switch {
 	case o.Policy == "" && (o.Log != "" || o.Budget != 0):
-		return usageError{errors.New("--policy-log and --policy-budget are for --policy")}
+		return usageError{errors.New("--policy-log and --policy-budget require --policy")}
 	case o.Policy == "" && m.Model == "":
 		return usageError{errors.New("--model or --policy is required")}
 	case o.Policy == "":
 		return nil
 	case m.Model != "" || m.Adapter != "":
-		return usageError{errors.New("--policy speaks instead of --model and --adapter: leave them out")}
+		return usageError{errors.New("--policy cannot be combined with --model or --adapter")}
 	case o.Budget < 0:
 		return usageError{fmt.Errorf("--policy-budget is %d: want at least 0", o.Budget)}
 	case !strings.HasPrefix(o.Policy, scheme):
@@ -49,7 +49,7 @@ func (o remoteOptions) check(m modelOptions) error {
 	return nil
 }
 
-// openSpeaker opens the policy that the flags name. done ends its use.
+// openSpeaker opens the policy that the flags name. The caller must call done.
 func openSpeaker(ctx context.Context, m modelOptions, o remoteOptions) (p rollout.Policy, done func() error, err error) {
 	done = func() error { return nil }
 	if o.Policy == "" {
@@ -70,16 +70,16 @@ func openSpeaker(ctx context.Context, m modelOptions, o remoteOptions) (p rollou
 	return rollout.Policy{Completer: c, Params: engine.Params{MaxTokens: m.MaxTokens}}, done, nil
 }
 
-// remoteClient is the client of --policy. Without #MODEL it takes the only model
-// that the server has.
-func remoteClient(ctx context.Context, o remoteOptions) (*openai.Client, error) {
-	base, model, err := openai.ParseTarget(strings.TrimPrefix(o.Policy, scheme))
+// remoteClient returns the client of --policy. #MODEL may be omitted if the server has
+// one model only.
+func remoteClient(ctx context.Context, o remoteOptions) (*client.Client, error) {
+	base, model, err := client.ParseTarget(strings.TrimPrefix(o.Policy, scheme))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--policy: %w", err)}
 	}
-	c := &openai.Client{Base: base, Model: model, Key: os.Getenv("OPENAI_API_KEY")}
+	c := &client.Client{BaseURL: base, Model: model, APIKey: os.Getenv("OPENAI_API_KEY")}
 	if o.Budget > 0 {
-		c.Budget = &openai.Budget{Tokens: o.Budget}
+		c.Budget = &client.Budget{MaxTokens: o.Budget}
 	}
 	if model != "" {
 		return c, nil
@@ -93,7 +93,7 @@ func remoteClient(ctx context.Context, o remoteOptions) (*openai.Client, error) 
 		for _, m := range list {
 			names = append(names, m.ID)
 		}
-		return nil, usageError{fmt.Errorf("--policy %s names no model of its %d: add #MODEL, one of %s", o.Policy, len(list), strings.Join(names, ", "))}
+		return nil, usageError{fmt.Errorf("--policy %s: the server has %d models: add #MODEL, one of %s", o.Policy, len(list), strings.Join(names, ", "))}
 	}
 	c.Model = list[0].ID
 	return c, nil

@@ -16,21 +16,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"envace/engine/cpu"
-	"envace/internal/openai"
 	"envace/internal/run"
 	"envace/internal/weights"
 	"envace/render"
+	"envace/serve"
 )
 
-// keyVariable may hold the key, so that it is not seen in a list of processes.
+// keyVariable keeps the key out of the process list.
 const keyVariable = "ENVACE_KEY"
 
-// serveOptions is the command line of envace serve.
+// serveOptions are the flags of envace serve.
 type serveOptions struct {
 	modelOptions
 	Listen string
 	Key    string
-	Name   string // "" is the name of the file or folder
+	Name   string // default: that of the file or folder
 	Slots  int
 	Queue  int
 	Drain  time.Duration
@@ -40,12 +40,12 @@ func serveCommand() *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve MODEL",
-		Short: "Serve a model by OpenAI's protocol, and a page to chat with it",
-		Long: `Serve a model by OpenAI's protocol: chats with tools, completions, streams. MODEL
-is a run folder, whose last checkpoint is served, a folder of Hugging Face files, a
-GGUF file, or the name of a pulled model. A page to chat with it is at the same
-address. Any address but this machine's own needs a key, which may stand in the
-environment as ` + keyVariable + `.`,
+		Short: "Serve a model over the OpenAI API, with a chat page",
+		Long: `Serve a model over the OpenAI API: chat completions with tools, text completions,
+streaming and structured outputs. MODEL is a run folder, of which the last checkpoint
+is served, a Hugging Face folder, a GGUF file, or the name of a pulled model. The same
+address has a chat page. Listening on anything but localhost requires an API key, from
+--key or the environment variable ` + keyVariable + `.`,
 		Example: `  envace serve runs/first
   envace serve smollm2-135m-instruct.Q4_1.gguf --listen 127.0.0.1:9000
   envace serve models/qwen3 --adapter runs/mine/checkpoints/rl --name mine`,
@@ -55,20 +55,20 @@ environment as ` + keyVariable + `.`,
 			if err := o.check(); err != nil {
 				return usageError{err}
 			}
-			return serve(cmd.Context(), o, cmd.OutOrStdout())
+			return runServer(cmd.Context(), o, cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Listen, "listen", "127.0.0.1:8080", "`address` and port to serve at")
-	f.StringVar(&o.Key, "key", "", "`secret` that clients must send")
-	f.StringVar(&o.Name, "name", "", "`name` of the model in requests (default: that of its file or folder)")
-	f.StringVar(&o.Adapter, "adapter", "", "`folder` of a LoRA adapter of that model, in peft's form")
-	f.IntVar(&o.MaxTokens, "max-tokens", 0, "most `tokens` of a chat's answer where the request does not say (0: as the window allows)")
-	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:8080", "`address` to listen on")
+	f.StringVar(&o.Key, "key", "", "API `key` that clients must send")
+	f.StringVar(&o.Name, "name", "", "model `name` in the API (default: that of the file or folder)")
+	f.StringVar(&o.Adapter, "adapter", "", "`folder` of a LoRA adapter for the model, in PEFT format")
+	f.IntVar(&o.MaxTokens, "max-tokens", 0, "default limit of completion `tokens` in chats (0: the rest of the context window)")
+	f.IntVar(&o.Threads, "threads", 0, "`number` of threads (0: one per core)")
 	f.IntVar(&o.Cache, "cache-tokens", 0, cacheUsage)
-	f.IntVar(&o.Slots, "slots", 32, "`number` of answers under way at once")
-	f.IntVar(&o.Queue, "queue", 256, "`number` of requests that may wait; those beyond are refused with status 429")
-	f.DurationVar(&o.Drain, "drain", 30*time.Second, "`time` that answers under way get when the server is stopped")
+	f.IntVar(&o.Slots, "slots", 32, "`number` of completions generated concurrently")
+	f.IntVar(&o.Queue, "queue", 256, "`number` of requests that may wait for a slot; more get status 429")
+	f.DurationVar(&o.Drain, "drain", 30*time.Second, "grace `period` for completions in progress at shutdown")
 	return cmd
 }
 
@@ -78,16 +78,16 @@ func (o serveOptions) check() error {
 	case err != nil:
 		return fmt.Errorf("--listen: %w", err)
 	case o.Key == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()):
-		return fmt.Errorf("--listen %s can be reached from other machines: give a --key, or listen on 127.0.0.1", o.Listen)
+		return fmt.Errorf("--listen %s is reachable from other machines: set --key, or listen on 127.0.0.1", o.Listen)
 	case o.Slots < 1 || o.Queue < 0 || o.MaxTokens < 0 || o.Drain < 0:
-		return fmt.Errorf("--slots is %d: want at least 1; --queue is %d, --max-tokens %d, --drain %v: none may be negative", o.Slots, o.Queue, o.MaxTokens, o.Drain)
+		return fmt.Errorf("--slots is %d: want at least 1; --queue is %d, --max-tokens %d, --drain %v: must not be negative", o.Slots, o.Queue, o.MaxTokens, o.Drain)
 	}
 	return nil
 }
 
-// serve serves until ctx ends, and then lets answers under way finish.
-func serve(ctx context.Context, o serveOptions, out io.Writer) error {
-	h, err := openServed(ctx, o)
+// runServer serves until ctx ends, and then waits for completions in progress.
+func runServer(ctx context.Context, o serveOptions, out io.Writer) error {
+	h, err := openHandler(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -95,9 +95,9 @@ func serve(ctx context.Context, o serveOptions, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	requests, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
-	server := h.HTTP(requests)
+	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelRequests()
+	server := h.Server(requests)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	fmt.Fprintf(out, "serving at http://%s\n", listener.Addr())
@@ -106,25 +106,24 @@ func serve(ctx context.Context, o serveOptions, out io.Writer) error {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	h.Drain()
 	grace, cancel := context.WithTimeout(requests, o.Drain)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {
-		giveUp()
-		return errors.Join(fmt.Errorf("serve: answers under way were given up after %v", o.Drain), server.Close())
+		cancelRequests()
+		return errors.Join(fmt.Errorf("serve: requests in progress were cancelled after %v (--drain)", o.Drain), server.Close())
 	}
 	fmt.Fprintln(out, "stopped")
 	return nil
 }
 
-// openServed opens the model and makes a handler of it.
-func openServed(ctx context.Context, o serveOptions) (*openai.Handler, error) {
+// openHandler loads the model.
+func openHandler(ctx context.Context, o serveOptions) (*serve.Handler, error) {
 	name := cmp.Or(o.Name, servedName(o.Model))
 	if err := o.resolve(); err != nil {
 		return nil, err
 	}
-	const unbounded = -1
-	format, err := render.Open(o.Model, render.Config{MaxCalls: unbounded})
+	const unlimited = -1
+	chat, err := render.Open(o.Model, render.Config{MaxCalls: unlimited})
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +139,10 @@ func openServed(ctx context.Context, o serveOptions) (*openai.Handler, error) {
 	if queue == 0 {
 		queue = -1
 	}
-	return openai.NewHandler(openai.Server{Name: name, Chat: format, Sampler: sampler, Window: e.Window(), MaxTokens: o.MaxTokens, Key: o.Key, Slots: o.Slots, Queue: queue})
+	return serve.New(serve.Options{Name: name, Chat: chat, Sampler: sampler, Window: e.Window(), MaxTokens: o.MaxTokens, APIKey: o.Key, Slots: o.Slots, Queue: queue})
 }
 
-// servedName is how a model is called in requests unless a name is given.
+// servedName is the default model name in the API.
 func servedName(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -184,10 +183,10 @@ func lastCheckpoint(path string) (string, error) {
 		err = json.Unmarshal(data, &state)
 	}
 	if err == nil && state.Checkpoint == "" {
-		err = errors.New("it has no checkpoint yet")
+		err = errors.New("no checkpoint yet")
 	}
 	if err != nil {
-		return "", fmt.Errorf("serve the run in %s: %w", path, err)
+		return "", fmt.Errorf("serve run %s: %w", path, err)
 	}
 	return filepath.Join(path, filepath.FromSlash(state.Checkpoint)), nil
 }

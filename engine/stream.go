@@ -5,44 +5,44 @@ import (
 	"errors"
 )
 
-// Streamer is a Sampler that can stream tokens as they are sampled.
+// Streamer is a Sampler that can stream tokens.
 type Streamer interface {
-	// Stream samples one sequence, with the same draws as Sample, and passes each
-	// token to w. It returns when the sequence or ctx ends. See Watch.
+	// Stream samples one sequence, the same as Sample, and calls w.Each with every
+	// token. It returns when the sequence or ctx has ended.
 	Stream(ctx context.Context, prompt []int, p Params, w Watch) (StopReason, error)
 }
 
-// Watch is what the caller of a Streamer sees of a sequence, and how it bounds it.
+// Watch configures a stream.
 type Watch struct {
-	// Each gets every token as soon as it is drawn, in order, on a goroutine of the
-	// engine: it must return at once. A last token may come after ctx has ended.
-	Each  func(Token)
-	Top   int   // how many of the likeliest tokens each Token names
-	Guide Guide // nil allows every token
+	// Each is called with every token as it is sampled, in order, on a goroutine of the
+	// engine: it must not block. A last token may come after ctx has ended.
+	Each       func(Token)
+	Top        int        // number of alternatives in Token.Top
+	Constraint Constraint // of the sampled tokens; nil is none
 }
 
-// Token is one sampled token. Log-probabilities are as in Sequence.
+// Token is a sampled token. Log-probabilities are those of Sequence.
 type Token struct {
 	ID            int
 	Logprob       float32
 	SampleLogprob float32
-	Top           []Likely // likeliest first under the model's distribution; ties in order of id
+	Top           []Likely // most likely tokens, by descending Logprob, then by ID
 }
 
-// Likely is a token that could be drawn.
+// Likely is a candidate token.
 type Likely struct {
 	ID      int
 	Logprob float32
 }
 
-// Guide bounds what may be drawn in one sequence. Its methods are called by one
-// goroutine at a time.
-type Guide interface {
-	// Allow returns the tokens that may follow those drawn so far: bit id%64 of word
-	// id/64. Nil allows all; none allowed ends the sequence with ErrGuide. The slice
-	// is read before the next call, and not kept.
-	Allow(drawn []int) []uint64
+// Constraint restricts the tokens of one sequence, for example to those that a grammar
+// allows. Calls are sequential.
+type Constraint interface {
+	// Allow returns the tokens allowed after those sampled so far, as a bit set: bit
+	// id%64 of word id/64. Nil allows all tokens; an empty set ends the sequence with
+	// ErrConstraint. The slice is not used after the next call.
+	Allow(sampled []int) []uint64
 }
 
-// ErrGuide ends a sequence whose Guide allows no token.
-var ErrGuide = errors.New("the guide allows no token")
+// ErrConstraint is the error of a sequence whose Constraint allows no token.
+var ErrConstraint = errors.New("the constraint allows no token")

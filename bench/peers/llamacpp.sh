@@ -42,4 +42,4 @@ until grep -q 'running on http' "$tmp/log"; do
 	sleep 0.2
 done
 ENVACE_LLAMACPP=$(sed -n 's/.*running on \(http:[^ ]*\).*/\1/p' "$tmp/log") ENVACE_SMOLLM2=$gguf \
-	CGO_ENABLED=0 go test -count=1 -v -run 'TestLlamaCpp' ./internal/openai || { tail -n 60 "$tmp/log" >&2; exit 1; }
+	CGO_ENABLED=0 go test -count=1 -v -run 'TestLlamaCpp' ./internal/openai/client ./serve || { tail -n 60 "$tmp/log" >&2; exit 1; }

@@ -114,7 +114,7 @@ async function chat() {
   const calls = await log("call").count();
   await page.evaluate(() => (document.getElementById("choice").value = "none")); // the reply shall be text
   for (let i = 0; i < calls; i++) {
-    same("what is asked for", await page.textContent("#what"), "What does get_order answer?");
+    same("what is asked for", await page.textContent("#what"), "Result of get_order");
     await say('{"order":"A17","status":"shipped"}');
   }
   same("the results are shown", await log("result").count(), calls);
@@ -157,7 +157,7 @@ async function chat() {
   // Errors are told, and what was written is kept.
   await page.fill("#tools", "[{]");
   await say("first");
-  await log("error").filter({ hasText: "the tools in the settings are not JSON" }).waitFor();
+  await log("error").filter({ hasText: "the tools in the settings are not valid JSON" }).waitFor();
   await page.fill("#tools", "");
   await page.fill("#most", "100000");
   await say("second");
@@ -170,9 +170,9 @@ async function chat() {
   await begun; // the call takes seconds
   server.kill("SIGKILL");
   await once(server, "exit");
-  await log("error").filter({ hasText: "the answer was cut off" }).waitFor();
+  await log("error").filter({ hasText: "the response was cut off" }).waitFor();
   await page.press("#said", "Enter");
-  await log("error").filter({ hasText: "the server cannot be reached" }).waitFor();
+  await log("error").filter({ hasText: "cannot reach the server" }).waitFor();
   await inSight(page);
   same("the message is still there", await page.inputValue("#said"), "second");
   await page.click("summary");

@@ -37,7 +37,7 @@ func (q *sequence) tell() {
 func (q *sequence) pick(z []float32) drawn {
 	pos := len(q.ids) - len(q.call.prompt)
 	w := q.call.watch
-	if w == nil || w.Guide == nil && w.Top == 0 {
+	if w == nil || w.Constraint == nil && w.Top == 0 {
 		return pick(z, q.call.p, q.i, pos)
 	}
 	k := pickers.Get().(*picker)
@@ -48,10 +48,10 @@ func (q *sequence) pick(z []float32) drawn {
 		return drawn{err: errLogits}
 	}
 	allowed := z
-	if w.Guide != nil {
-		if mask := w.Guide.Allow(q.ids[len(q.call.prompt):]); mask != nil {
+	if w.Constraint != nil {
+		if mask := w.Constraint.Allow(q.ids[len(q.call.prompt):]); mask != nil {
 			if allowed = masked(z, mask); allowed == nil {
-				q.call.end(engine.ErrGuide)
+				q.call.end(engine.ErrConstraint)
 				return drawn{id: -1}
 			}
 		}

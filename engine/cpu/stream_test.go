@@ -20,7 +20,7 @@ func TestStreamEqualsSample(t *testing.T) {
 		{MaxTokens: 30, Temperature: 1, Stop: []int{3, 4, 5, 6, 7, 8}, Seed: 9},
 	} {
 		want := sample(t, s, []int{1, 2, 3}, 1, p)[0]
-		for _, w := range []engine.Watch{{}, {Top: 5}, {Guide: all{}}, {Guide: all{37}, Top: 40}} {
+		for _, w := range []engine.Watch{{}, {Top: 5}, {Constraint: all{}}, {Constraint: all{37}, Top: 40}} {
 			var got engine.Sequence
 			w.Each = func(tok engine.Token) {
 				got.Tokens = append(got.Tokens, tok.ID)
@@ -55,7 +55,7 @@ func checkTop(t *testing.T, tok engine.Token) {
 	}
 }
 
-// all is a guide that allows every token of a vocabulary, by a mask or, at 0, nil.
+// all is a constraint that allows every token of a vocabulary, by a mask or, at 0, nil.
 type all [1]int
 
 func (a all) Allow([]int) []uint64 {
@@ -75,30 +75,30 @@ func (s stairs) Allow(drawn []int) []uint64 {
 	return []uint64{3 << (s.from + len(drawn))}
 }
 
-func TestStreamObeysItsGuide(t *testing.T) {
+func TestStreamObeysConstraint(t *testing.T) {
 	s := sampler(t, lively(t, weights.Qwen3, Options{}))
 	for _, p := range []engine.Params{{}, {Temperature: 1, Seed: 4}, {Temperature: 0.5, TopK: 3, TopP: 0.7, MinP: 0.1}, {Temperature: 1e-30}} {
 		var got []int
 		free := sample(t, s, []int{1, 2, 3}, 1, engine.Params{MaxTokens: 3})
-		_, err := s.Stream(context.Background(), []int{1, 2, 3}, p, engine.Watch{Guide: stairs{10, 8}, Each: func(tok engine.Token) {
+		_, err := s.Stream(context.Background(), []int{1, 2, 3}, p, engine.Watch{Constraint: stairs{10, 8}, Each: func(tok engine.Token) {
 			if l := float64(tok.Logprob); math.IsNaN(l) || math.IsInf(l, 0) {
 				t.Errorf("log-probability %g", tok.Logprob)
 			}
 			got = append(got, tok.ID)
 		}})
-		if !errors.Is(err, engine.ErrGuide) {
+		if !errors.Is(err, engine.ErrConstraint) {
 			t.Errorf("where nothing is allowed: error %v", err)
 		}
 		for i, id := range got {
 			if id != 10+i && id != 11+i {
-				t.Errorf("token %d is %d, which the guide does not allow", i, id)
+				t.Errorf("token %d is %d, which the constraint does not allow", i, id)
 			}
 		}
 		if len(got) != 8 {
 			t.Errorf("%d tokens, want 8", len(got))
 		}
 		if again := sample(t, s, []int{1, 2, 3}, 1, engine.Params{MaxTokens: 3}); !slices.Equal(free[0].Logprobs, again[0].Logprobs) {
-			t.Error("a guide changed what others draw")
+			t.Error("a constraint changed what others draw")
 		}
 	}
 }

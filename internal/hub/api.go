@@ -57,7 +57,7 @@ func (h *Hub) info(ctx context.Context, n Name) (info, error) {
 		const most = 16 << 20
 		data, err := io.ReadAll(io.LimitReader(resp.Body, most))
 		if err != nil {
-			return false, retry.Later(fmt.Errorf("model %s: read file list: %w", n.ID(), err), 0)
+			return false, retry.Retryable(fmt.Errorf("model %s: read file list: %w", n.ID(), err), 0)
 		}
 		if err := json.Unmarshal(data, &answer); err != nil {
 			return false, fmt.Errorf("model %s: %s does not respond like a Hugging Face hub: %w", n.ID(), h.Endpoint, err)
@@ -150,7 +150,7 @@ func (h *Hub) ask(ctx context.Context, method, at string, from int64) (*http.Res
 
 // again retries on temporary errors.
 func (h *Hub) again(ctx context.Context, try func() (moved bool, err error)) error {
-	return retry.Rule{Pause: h.Pause, Note: h.note}.Do(ctx, try)
+	return retry.Policy{InitialInterval: h.Pause, OnRetry: h.note}.Do(ctx, try)
 }
 
 func (h *Hub) note(text string) {

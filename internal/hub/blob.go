@@ -156,7 +156,7 @@ func (h *Hub) more(ctx context.Context, n Name, commit string, p *partial) error
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
-		return retry.Later(fmt.Errorf("file %s: connection lost after %d of %d bytes: %w", p.want.path, p.n, p.want.size, err), 0)
+		return retry.Retryable(fmt.Errorf("file %s: connection lost after %d of %d bytes: %w", p.want.path, p.n, p.want.size, err), 0)
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (h *Hub) begin(n Name, p *partial, resp *http.Response) error {
 			return errors.Join(fmt.Errorf("file %s: requested %s, got Content-Range %q", p.want.path, want, resp.Header.Get("Content-Range")), p.restart())
 		}
 	case http.StatusRequestedRangeNotSatisfiable:
-		return errors.Join(retry.Later(fmt.Errorf("file %s: the server has no bytes after offset %d", p.want.path, p.n), 0), p.restart())
+		return errors.Join(retry.Retryable(fmt.Errorf("file %s: the server has no bytes after offset %d", p.want.path, p.n), 0), p.restart())
 	default:
 		return h.refusal(n, resp)
 	}

@@ -44,8 +44,8 @@ func (h *Hub) refusal(n Name, resp *http.Response) error {
 		return fmt.Errorf("model %s: token rejected (%s): %w%s", n.ID(), resp.Status, ErrDenied, said(why))
 	}
 	err := fmt.Errorf("model %s: %s responded %s%s", n.ID(), resp.Request.URL.Host, resp.Status, said(why))
-	if retry.Passing(resp.StatusCode) {
-		return retry.Later(err, retry.After(resp.Header, time.Now()))
+	if retry.RetryableStatus(resp.StatusCode) {
+		return retry.Retryable(err, retry.After(resp.Header, time.Now()))
 	}
 	return err
 }

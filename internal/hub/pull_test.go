@@ -187,8 +187,8 @@ func TestPullRefuses(t *testing.T) {
 		{"gated", "acme/tiny", func(s *standin.Hub, h *Hub) { s.Gated = true }, ErrGated, "/acme/tiny"},
 		{"paths that leave the folder", "acme/evil", nil, nil, "outside the folder"},
 		{"too little disk", "acme/tiny", func(s *standin.Hub, h *Hub) { h.Free = func(string) (int64, bool) { return 1000, true } }, ErrSpace, "GB needed"},
-		{"always busy", "acme/tiny", always(&standin.Fault{Status: 503}), nil, "given up after 6 tries"},
-		{"busy for an hour", "acme/tiny", always(&standin.Fault{Status: 429, RetryAfter: "3600"}), nil, "asks to wait 1h0m0s"},
+		{"always busy", "acme/tiny", always(&standin.Fault{Status: 503}), nil, "(after 6 attempts)"},
+		{"busy for an hour", "acme/tiny", always(&standin.Fault{Status: 429, RetryAfter: "3600"}), nil, "asks to retry after 1h0m0s"},
 		{"not a hub", "acme/tiny", func(s *standin.Hub, h *Hub) { h.Endpoint += "/elsewhere" }, ErrMissing, ""},
 		{"wrong checksum", "acme/tiny", func(s *standin.Hub, h *Hub) { s.Served = flip("model.safetensors") }, ErrChecksum, "model.safetensors"},
 		{"wrong checksum of a small file", "acme/tiny", func(s *standin.Hub, h *Hub) { s.Served = flip("config.json") }, ErrChecksum, "config.json"},
@@ -200,8 +200,8 @@ func TestPullRefuses(t *testing.T) {
 		{"silent", "acme/tiny", func(s *standin.Hub, h *Hub) {
 			h.Patience = 20 * time.Millisecond
 			s.Fault = func(r *http.Request) *standin.Fault { return &standin.Fault{Silent: true} }
-		}, retry.ErrSilent, "given up"},
-		{"nobody there", "acme/tiny", func(s *standin.Hub, h *Hub) { h.Endpoint = "http://127.0.0.1:1" }, nil, "given up after 6 tries"},
+		}, retry.ErrIdleTimeout, "after 6 attempts"},
+		{"nobody there", "acme/tiny", func(s *standin.Hub, h *Hub) { h.Endpoint = "http://127.0.0.1:1" }, nil, "(after 6 attempts)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, h := start(t)

@@ -1,9 +1,8 @@
-// Package openai speaks OpenAI's protocol of chats and completions: the types
-// that travel, a handler that serves a model, and a client.
+// Package openai has the JSON types of OpenAI's API for chat and text completions, which
+// server and client share.
 //
-// Fields that OpenAI does not have are named as other servers name them where
-// they do: token ids as in vLLM. Log-probabilities are always those of the weights
-// as they are, at temperature 1 and with nothing cut.
+// Extensions are named as in other servers, such as vLLM for token IDs. Log-probabilities
+// are always those of the unmodified logits: temperature 1, no truncation.
 package openai
 
 import (
@@ -15,11 +14,11 @@ import (
 	"envace/chat"
 )
 
-// List is a slice that is [] in JSON where it is empty, never null: clients go
-// through such lists without asking.
+// List is a slice that encodes as [] if it is nil, because clients iterate without checking
+// for null.
 type List[T any] []T
 
-// MarshalJSON writes the list.
+// MarshalJSON encodes the list.
 func (l List[T]) MarshalJSON() ([]byte, error) {
 	if l == nil {
 		return []byte("[]"), nil
@@ -27,8 +26,7 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	return chat.Marshal([]T(l))
 }
 
-// ChatRequest is the body of POST /v1/chat/completions. Nil and zero fields are
-// left out; pointers tell zero from absent.
+// ChatRequest is the body of POST /v1/chat/completions.
 type ChatRequest struct {
 	Model    string        `json:"model"`
 	Messages List[Message] `json:"messages"`
@@ -38,9 +36,9 @@ type ChatRequest struct {
 	ParallelToolCalls *bool       `json:"parallel_tool_calls,omitempty"`
 	ResponseFormat    *Format     `json:"response_format,omitempty"`
 
-	MaxTokens           *int     `json:"max_tokens,omitempty"`            // older name of MaxCompletionTokens
-	MaxCompletionTokens *int     `json:"max_completion_tokens,omitempty"` // sampled tokens, thinking included
-	Temperature         *float64 `json:"temperature,omitempty"`           // absent means 1
+	MaxTokens           *int     `json:"max_tokens,omitempty"`            // deprecated name of MaxCompletionTokens
+	MaxCompletionTokens *int     `json:"max_completion_tokens,omitempty"` // including thinking
+	Temperature         *float64 `json:"temperature,omitempty"`           // default 1
 	TopP                *float64 `json:"top_p,omitempty"`
 	Seed                *int64   `json:"seed,omitempty"`
 	N                   *int     `json:"n,omitempty"`
@@ -56,41 +54,39 @@ type ChatRequest struct {
 	TemplateKwargs *TemplateKwargs `json:"chat_template_kwargs,omitempty"`
 }
 
-// Extensions are request fields that OpenAI does not have, of chats and
-// completions alike.
+// Extensions are request fields that OpenAI does not have.
 type Extensions struct {
 	TopK           *int     `json:"top_k,omitempty"`            // 0 is off
 	MinP           *float64 `json:"min_p,omitempty"`            // 0 is off
-	StopTokenIDs   []int    `json:"stop_token_ids,omitempty"`   // beside those that end a message
-	ReturnTokenIDs bool     `json:"return_token_ids,omitempty"` // asks for TokenIDs and their log-probabilities
+	StopTokenIDs   []int    `json:"stop_token_ids,omitempty"`   // in addition to the model's own
+	ReturnTokenIDs bool     `json:"return_token_ids,omitempty"` // see Sampled
 }
 
-// TemplateKwargs are variables of the chat template.
+// TemplateKwargs are arguments of the chat template.
 type TemplateKwargs struct {
 	EnableThinking *bool `json:"enable_thinking,omitempty"`
 }
 
-// StreamOptions are of streams only.
+// StreamOptions are options of streams.
 type StreamOptions struct {
-	IncludeUsage bool `json:"include_usage,omitempty"` // a last chunk without choices tells the usage
+	IncludeUsage bool `json:"include_usage,omitempty"` // in a last chunk without choices
 }
 
-// Message is one message of a dialogue, both ways.
+// Message is a message of a request or response.
 type Message struct {
 	Role       string     `json:"role"` // system, developer, user, assistant or tool
 	Content    *Content   `json:"content"`
-	Reasoning  string     `json:"reasoning_content,omitempty"` // extension: the assistant's thinking
+	Reasoning  string     `json:"reasoning_content,omitempty"` // extension: thinking
 	Refusal    *string    `json:"refusal,omitempty"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 	Name       string     `json:"name,omitempty"`
 }
 
-// Content is the text of a message. In JSON it is a string, or a list of parts
-// of text, which are joined.
+// Content is the text of a message. In JSON it is a string or an array of text parts.
 type Content string
 
-// UnmarshalJSON reads a string or a list of text parts.
+// UnmarshalJSON decodes both forms.
 func (c *Content) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		return json.Unmarshal(data, (*string)(c))
@@ -100,12 +96,12 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 		Text *string `json:"text"`
 	}
 	if err := json.Unmarshal(data, &parts); err != nil {
-		return fmt.Errorf("content is neither a string nor a list of parts: %w", err)
+		return fmt.Errorf("content is neither a string nor an array of parts: %w", err)
 	}
 	var b strings.Builder
 	for i, p := range parts {
 		if p.Type != "text" || p.Text == nil {
-			return fmt.Errorf("content part %d has type %q: only parts of text are supported", i, p.Type)
+			return fmt.Errorf("content part %d has type %q: only text is supported", i, p.Type)
 		}
 		b.WriteString(*p.Text)
 	}
@@ -113,7 +109,7 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Text returns what m says, "" where its content is null.
+// Text returns the content, or "" if it is null.
 func (m Message) Text() string {
 	if m.Content == nil {
 		return ""
@@ -121,29 +117,28 @@ func (m Message) Text() string {
 	return string(*m.Content)
 }
 
-// ToolCall is a whole call of a message, or a piece of one in a stream, where
-// Index says which call it goes on with: ID, Type and Name come with its first
-// piece, and Arguments of all pieces are joined.
+// ToolCall is a call of a message, or the delta of one in a stream: Index identifies the
+// call, the first delta has ID, Type and Name, and Arguments are concatenated.
 type ToolCall struct {
-	Index    *int         `json:"index,omitempty"` // streams only
+	Index    *int         `json:"index,omitempty"` // in streams
 	ID       string       `json:"id,omitempty"`
 	Type     string       `json:"type,omitempty"` // "function"
 	Function FunctionCall `json:"function"`
 }
 
-// FunctionCall names a function and holds its arguments, the text of a JSON object.
+// FunctionCall is a function name and its arguments, an encoded JSON object.
 type FunctionCall struct {
 	Name      string `json:"name,omitempty"`
 	Arguments string `json:"arguments"`
 }
 
-// Tool describes a function to the model.
+// Tool is a tool that the model may call.
 type Tool struct {
 	Type     string   `json:"type"` // "function"
 	Function Function `json:"function"`
 }
 
-// Function is what a Tool says of its function.
+// Function describes a function.
 type Function struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -151,8 +146,7 @@ type Function struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// ToolChoice says whether tools may or must be called: Mode is none, auto or
-// required, or "" where the function Name must be called.
+// ToolChoice is Mode none, auto or required, or the Name of the function to call.
 type ToolChoice struct{ Mode, Name string }
 
 type wireChoice struct {
@@ -162,7 +156,7 @@ type wireChoice struct {
 	} `json:"function"`
 }
 
-// MarshalJSON writes a word, or the object that names a function.
+// MarshalJSON encodes Mode as a string and Name as an object.
 func (c ToolChoice) MarshalJSON() ([]byte, error) {
 	if c.Name == "" {
 		return json.Marshal(c.Mode)
@@ -172,7 +166,7 @@ func (c ToolChoice) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON decodes both forms.
 func (c *ToolChoice) UnmarshalJSON(data []byte) error {
 	*c = ToolChoice{}
 	if len(data) > 0 && data[0] == '"' {
@@ -198,7 +192,7 @@ func (c *ToolChoice) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Format says what the answer must be: text, json_object or json_schema.
+// Format is the response format: text, json_object or json_schema.
 type Format struct {
 	Type       string      `json:"type"`
 	JSONSchema *JSONSchema `json:"json_schema,omitempty"`
@@ -212,10 +206,10 @@ type JSONSchema struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// Stop is the texts that end an answer. In JSON it may be one string.
+// Stop is a list of stop sequences. In JSON it may be a single string.
 type Stop []string
 
-// UnmarshalJSON reads a string or a list of them.
+// UnmarshalJSON decodes both forms.
 func (s *Stop) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		*s = make(Stop, 1)
@@ -224,7 +218,7 @@ func (s *Stop) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(s))
 }
 
-// ChatResponse is the answer to a ChatRequest without stream.
+// ChatResponse is the response to a ChatRequest without stream.
 type ChatResponse struct {
 	ID             string           `json:"id"`
 	Object         string           `json:"object"` // "chat.completion"
@@ -235,7 +229,7 @@ type ChatResponse struct {
 	PromptTokenIDs []int            `json:"prompt_token_ids,omitempty"` // extension
 }
 
-// ChatChoice is one of n answers.
+// ChatChoice is one of n choices.
 type ChatChoice struct {
 	Index        int           `json:"index"`
 	Message      Message       `json:"message"`
@@ -244,38 +238,35 @@ type ChatChoice struct {
 	Sampled
 }
 
-// Sampled are the exact tokens of an answer, an extension that
-// Extensions.ReturnTokenIDs asks for: the slices are of one length, and the token
-// that ended the answer is among them. In a stream each chunk has those that are new.
+// Sampled has the sampled tokens, including the stop token, if Extensions.ReturnTokenIDs is
+// set. The slices have equal length. In a stream each chunk has the new ones.
 type Sampled struct {
 	TokenIDs       []int     `json:"token_ids,omitempty"`
-	TokenLogprobs  []float32 `json:"token_logprobs,omitempty"`  // under the weights as they are: temperature 1, nothing cut
-	SampleLogprobs []float32 `json:"sample_logprobs,omitempty"` // under the distribution that was drawn from (0 where greedy)
+	TokenLogprobs  []float32 `json:"token_logprobs,omitempty"`  // of the unmodified logits
+	SampleLogprobs []float32 `json:"sample_logprobs,omitempty"` // of the sampling distribution (0 if greedy)
 }
 
-// ChatLogprobs are the log-probabilities of the tokens of an answer, thinking and
-// calls included, without the token that ended it.
+// ChatLogprobs are the log-probabilities of all tokens but the stop token, including those
+// of thinking and calls.
 type ChatLogprobs struct {
 	Content List[TokenLogprob] `json:"content"`
 }
 
-// TokenLogprob is one token and what else could have stood in its place.
+// TokenLogprob is a token and its most likely alternatives.
 type TokenLogprob struct {
 	Alternative
-	Top List[Alternative] `json:"top_logprobs"` // the likeliest first
+	Top List[Alternative] `json:"top_logprobs"` // most likely first
 }
 
-// Alternative is a token and its log-probability. Bytes are those it stands for,
-// maybe a part of a character.
+// Alternative is a token with its log-probability. Its bytes may be part of a character.
 type Alternative struct {
 	Token   string    `json:"token"`
 	Logprob float32   `json:"logprob"`
 	Bytes   List[int] `json:"bytes"`
 }
 
-// ChatChunk is one event of a stream of chat. The first of a choice has the role,
-// the last one its finish_reason. A chunk with Error ends the stream, and nothing
-// of the answer may be trusted.
+// ChatChunk is an event of a stream. The first chunk of a choice has the role, the last its
+// finish_reason. A chunk with Error ends the stream, and the response must be discarded.
 type ChatChunk struct {
 	ID             string            `json:"id"`
 	Object         string            `json:"object"` // "chat.completion.chunk"
@@ -287,7 +278,7 @@ type ChatChunk struct {
 	Error          *Error            `json:"error,omitempty"`
 }
 
-// ChunkChoice is what is new of one choice.
+// ChunkChoice is the delta of a choice.
 type ChunkChoice struct {
 	Index        int           `json:"index"`
 	Delta        Delta         `json:"delta"`
@@ -296,7 +287,7 @@ type ChunkChoice struct {
 	Sampled
 }
 
-// Delta is what is new of a message.
+// Delta is the delta of a message.
 type Delta struct {
 	Role      string     `json:"role,omitempty"`
 	Content   *string    `json:"content,omitempty"`
@@ -308,27 +299,27 @@ type Delta struct {
 type CompletionRequest struct {
 	Model         string         `json:"model"`
 	Prompt        Prompt         `json:"prompt"`
-	MaxTokens     *int           `json:"max_tokens,omitempty"` // absent means 16; 0 only with Echo
+	MaxTokens     *int           `json:"max_tokens,omitempty"` // default 16; 0 only with Echo
 	Temperature   *float64       `json:"temperature,omitempty"`
 	TopP          *float64       `json:"top_p,omitempty"`
 	Seed          *int64         `json:"seed,omitempty"`
 	N             *int           `json:"n,omitempty"`
 	Stop          Stop           `json:"stop,omitempty"`
-	Logprobs      *int           `json:"logprobs,omitempty"` // number of alternatives, 0 for the tokens alone
-	Echo          bool           `json:"echo,omitempty"`     // the answer begins with the prompt
+	Logprobs      *int           `json:"logprobs,omitempty"` // number of alternatives; 0 returns the sampled token only
+	Echo          bool           `json:"echo,omitempty"`     // return the prompt too
 	Stream        bool           `json:"stream,omitempty"`
 	StreamOptions *StreamOptions `json:"stream_options,omitempty"`
 
 	Extensions
 }
 
-// Prompt is one or more prompts, as texts or as tokens: one of the two is set.
+// Prompt is one or more prompts, either as Texts or as Tokens.
 type Prompt struct {
 	Texts  []string
 	Tokens [][]int
 }
 
-// MarshalJSON writes the plainest form.
+// MarshalJSON encodes the simplest form.
 func (p Prompt) MarshalJSON() ([]byte, error) {
 	switch {
 	case len(p.Texts) == 1:
@@ -341,8 +332,8 @@ func (p Prompt) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p.Tokens)
 }
 
-// UnmarshalJSON reads a string, a list of strings, a list of tokens, or a list of
-// lists of tokens.
+// UnmarshalJSON decodes a string, an array of strings, an array of tokens, or an array of
+// arrays of tokens.
 func (p *Prompt) UnmarshalJSON(data []byte) error {
 	*p = Prompt{}
 	var text string
@@ -363,10 +354,10 @@ func (p *Prompt) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	p.Tokens = nil
-	return fmt.Errorf("prompt is neither a string, a list of strings, a list of tokens, nor a list of such lists: %.60q", data)
+	return fmt.Errorf("prompt is neither a string, an array of strings, an array of tokens, nor an array of arrays of tokens: %.60q", data)
 }
 
-// Completion is the answer to a CompletionRequest, and one event of its stream.
+// Completion is the response to a CompletionRequest, or an event of its stream.
 type Completion struct {
 	ID      string                 `json:"id"`
 	Object  string                 `json:"object"` // "text_completion"
@@ -374,11 +365,10 @@ type Completion struct {
 	Model   string                 `json:"model"`
 	Choices List[CompletionChoice] `json:"choices"`
 	Usage   *Usage                 `json:"usage,omitempty"`
-	Error   *Error                 `json:"error,omitempty"` // streams only: see ChatChunk
+	Error   *Error                 `json:"error,omitempty"` // in streams: see ChatChunk
 }
 
-// CompletionChoice is one answer; with several prompts, choice i of prompt p has
-// the index p·n + i.
+// CompletionChoice is one completion. Choice i of prompt p has the index p·n + i.
 type CompletionChoice struct {
 	Index          int           `json:"index"`
 	Text           string        `json:"text"`
@@ -388,9 +378,8 @@ type CompletionChoice struct {
 	Sampled
 }
 
-// TextLogprobs are parallel lists over the tokens of a completion, and of its
-// prompt with Echo. What precedes the first token of a prompt has no
-// log-probability: null.
+// TextLogprobs are parallel lists over the tokens of a completion, with Echo also of its
+// prompt, whose first token has the log-probability null.
 type TextLogprobs struct {
 	Tokens        List[string]             `json:"tokens"`
 	TokenLogprobs List[*float32]           `json:"token_logprobs"`
@@ -398,38 +387,38 @@ type TextLogprobs struct {
 	TextOffset    List[int]                `json:"text_offset"` // in characters
 }
 
-// Usage counts tokens. Sampled ones count whole, with the token that ended the
-// answer, and so do those whose text a stop cut off.
+// Usage counts tokens. CompletionTokens counts every sampled token, including the stop token
+// and those whose text a stop sequence removed.
 type Usage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
 	TotalTokens      int `json:"total_tokens"`
 }
 
-// Models is the answer to GET /v1/models.
+// Models is the response to GET /v1/models.
 type Models struct {
 	Object string      `json:"object"` // "list"
 	Data   List[Model] `json:"data"`
 }
 
-// Model is one entry of Models.
+// Model is an entry of Models.
 type Model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"` // "model"
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
-	Window  int    `json:"max_model_len,omitempty"` // extension: tokens of prompt and answer together
+	Window  int    `json:"max_model_len,omitempty"` // extension: context window
 }
 
 // Error is OpenAI's error object.
 type Error struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`  // invalid_request_error, rate_limit_error, server_error …
-	Param   *string `json:"param"` // the field at fault
+	Param   *string `json:"param"` // the field that caused it
 	Code    *string `json:"code"`
 }
 
-// ErrorResponse is the body of every answer that is not 200.
+// ErrorResponse is the body of every response with a status other than 200.
 type ErrorResponse struct {
 	Error Error `json:"error"`
 }

@@ -1,8 +1,9 @@
-// Package retry is for requests that may fail in passing: it tries again, waits
-// as long as a server asks for, and gives up on servers that fall silent.
+// Package retry retries operations with exponential backoff, honours Retry-After, and
+// times out HTTP requests that make no progress.
 package retry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,74 +13,71 @@ import (
 	"time"
 )
 
-// Rule says how often and how fast to try. Zero fields take the values named.
-type Rule struct {
-	Tries   int           // in a row without any progress; 6
-	Pause   time.Duration // before the second try, doubled before each further; a second
-	Longest time.Duration // that a server may ask to wait; 5 minutes
-	Note    func(string)  // told of each further try; nil tells nobody
+// Policy configures Do. Zero fields take the default.
+type Policy struct {
+	MaxAttempts     int           // consecutive attempts without progress: 6
+	InitialInterval time.Duration // before the second attempt, then doubled up to a minute: 1 s
+	MaxRetryAfter   time.Duration // longest Retry-After to wait for: 5 min
+	OnRetry         func(string)  // called with a message before each retry, if not nil
 }
 
-// later is an error that may pass; after is how long the server asks to wait.
-type later struct {
+type retryable struct {
 	err   error
 	after time.Duration
 }
 
-func (l *later) Error() string { return l.err.Error() }
-func (l *later) Unwrap() error { return l.err }
+func (r *retryable) Error() string { return r.err.Error() }
+func (r *retryable) Unwrap() error { return r.err }
 
-// Later marks err as one that may pass, not before after.
-func Later(err error, after time.Duration) error { return &later{err, after} }
+// Retryable marks err as temporary. after is the shortest time to wait, such as the
+// server's Retry-After, or 0.
+func Retryable(err error, after time.Duration) error { return &retryable{err, after} }
 
-// IsLater reports whether err was marked by [Later].
-func IsLater(err error) bool {
-	var l *later
-	return errors.As(err, &l)
+// IsRetryable reports whether err was marked by [Retryable].
+func IsRetryable(err error) bool {
+	var r *retryable
+	return errors.As(err, &r)
 }
 
-// Do calls try until it succeeds, fails for good, or has failed too often in a
-// row without having moved on. Waits grow, with some chance in them so that many
-// clients do not come back at once. A cancelled context is its own error.
-func (r Rule) Do(ctx context.Context, try func() (moved bool, err error)) error {
+// Do calls attempt until it succeeds, returns an error that is not [Retryable], or fails
+// MaxAttempts times in a row without progress. Intervals between attempts have ±25 %
+// jitter. If ctx ends, its error is returned.
+func (p Policy) Do(ctx context.Context, attempt func() (progress bool, err error)) error {
 	for failures := 1; ; failures++ {
-		moved, err := try()
+		progress, err := attempt()
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var passing *later
-		if !errors.As(err, &passing) {
+		var r *retryable
+		if !errors.As(err, &r) {
 			return err
 		}
-		if moved {
+		if progress {
 			failures = 1
 		}
-		if longest := or(r.Longest, 5*time.Minute); passing.after > longest {
-			return fmt.Errorf("%w; it asks to wait %s: try again then", err, passing.after.Round(time.Second))
+		if r.after > cmp.Or(p.MaxRetryAfter, 5*time.Minute) {
+			return fmt.Errorf("%w (the server asks to retry after %s)", err, r.after.Round(time.Second))
 		}
-		if failures >= or(r.Tries, 6) {
-			return fmt.Errorf("%w; given up after %d tries", err, failures)
+		if failures >= cmp.Or(p.MaxAttempts, 6) {
+			return fmt.Errorf("%w (after %d attempts)", err, failures)
 		}
-		if err := r.wait(ctx, err, max(passing.after, r.backoff(failures))); err != nil {
+		wait := max(r.after, p.backoff(failures))
+		if p.OnRetry != nil {
+			p.OnRetry(fmt.Sprintf("%s; retrying in %s", err, wait.Round(100*time.Millisecond)))
+		}
+		if err := Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
-func (r Rule) backoff(failures int) time.Duration {
-	const most = time.Minute
-	pause := or(r.Pause, time.Second) << min(failures-1, 20)
-	return time.Duration(float64(min(pause, most)) * (0.75 + rand.Float64()/2))
+func (p Policy) backoff(failures int) time.Duration {
+	const maxInterval = time.Minute
+	interval := cmp.Or(p.InitialInterval, time.Second) << min(failures-1, 20)
+	return time.Duration(float64(min(interval, maxInterval)) * (0.75 + rand.Float64()/2))
 }
 
-func (r Rule) wait(ctx context.Context, why error, d time.Duration) error {
-	if r.Note != nil {
-		r.Note(fmt.Sprintf("%s; trying again in %s", why, d.Round(100*time.Millisecond)))
-	}
-	return Sleep(ctx, d)
-}
-
-// Sleep waits for d, or until ctx is cancelled, which is its error.
+// Sleep waits for d, or until ctx ends and then returns its error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -91,7 +89,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// After reads the header Retry-After: seconds or a date; 0 where absent.
+// After parses the Retry-After header, seconds or a date. It returns 0 if absent.
 func After(header http.Header, now time.Time) time.Duration {
 	text := header.Get("Retry-After")
 	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 && s < 1e6 {
@@ -103,15 +101,7 @@ func After(header http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// Passing tells statuses that may be another one later.
-func Passing(status int) bool {
+// RetryableStatus reports whether a request with this response status may succeed later.
+func RetryableStatus(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusRequestTimeout || status >= 500
-}
-
-func or[T comparable](a, b T) T {
-	var none T
-	if a != none {
-		return a
-	}
-	return b
 }

@@ -14,37 +14,37 @@ import (
 func TestDo(t *testing.T) {
 	down := errors.New("down")
 	for _, tt := range []struct {
-		name  string
-		rule  Rule
-		moved bool
-		errs  []error // of the tries; nil ends well, and beyond them all is well
-		says  string
-		tries int
-		least time.Duration
-		most  time.Duration
+		name     string
+		rule     Policy
+		progress bool
+		errs     []error // of the attempts; nil ends well, and beyond them all is well
+		says     string
+		attempts int
+		least    time.Duration
+		most     time.Duration
 	}{
-		{"at once", Rule{}, false, nil, "", 1, 0, 0},
-		{"for good", Rule{}, false, []error{down}, "down", 1, 0, 0},
-		{"passes", Rule{}, false, []error{Later(down, 0), Later(down, 0)}, "", 3, 2250 * time.Millisecond, 3750 * time.Millisecond},
-		{"gives up", Rule{Tries: 2}, false, []error{Later(down, 0), Later(down, 0)}, "down; given up after 2 tries", 2, 0, 2 * time.Second},
-		{"moves on", Rule{Tries: 2}, true, []error{Later(down, 0), Later(down, 0), Later(down, 0)}, "", 4, 0, 10 * time.Second},
-		{"is told when", Rule{}, false, []error{Later(down, 40*time.Second)}, "", 2, 40 * time.Second, 40 * time.Second},
-		{"is told to come tomorrow", Rule{}, false, []error{Later(down, 24*time.Hour)}, "asks to wait 24h0m0s", 1, 0, 0},
+		{"success", Policy{}, false, nil, "", 1, 0, 0},
+		{"permanent", Policy{}, false, []error{down}, "down", 1, 0, 0},
+		{"temporary", Policy{}, false, []error{Retryable(down, 0), Retryable(down, 0)}, "", 3, 2250 * time.Millisecond, 3750 * time.Millisecond},
+		{"gives up", Policy{MaxAttempts: 2}, false, []error{Retryable(down, 0), Retryable(down, 0)}, "down (after 2 attempts)", 2, 0, 2 * time.Second},
+		{"progress resets the count", Policy{MaxAttempts: 2}, true, []error{Retryable(down, 0), Retryable(down, 0), Retryable(down, 0)}, "", 4, 0, 10 * time.Second},
+		{"Retry-After", Policy{}, false, []error{Retryable(down, 40*time.Second)}, "", 2, 40 * time.Second, 40 * time.Second},
+		{"Retry-After too long", Policy{}, false, []error{Retryable(down, 24*time.Hour)}, "(the server asks to retry after 24h0m0s)", 1, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n, start := 0, time.Now()
 				err := tt.rule.Do(t.Context(), func() (bool, error) {
 					if n++; n > len(tt.errs) {
-						return tt.moved, nil
+						return tt.progress, nil
 					}
-					return tt.moved, tt.errs[n-1]
+					return tt.progress, tt.errs[n-1]
 				})
 				if took := time.Since(start); took < tt.least || took > tt.most {
 					t.Errorf("took %s", took)
 				}
-				if n != tt.tries {
-					t.Errorf("%d tries", n)
+				if n != tt.attempts {
+					t.Errorf("%d attempts", n)
 				}
 				if tt.says == "" && err != nil || tt.says != "" && (!errors.Is(err, down) || !strings.Contains(err.Error(), tt.says)) {
 					t.Errorf("got %v", err)
@@ -58,7 +58,7 @@ func TestDoIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := Rule{}.Do(ctx, func() (bool, error) { return false, Later(errors.New("down"), time.Minute) })
+		err := Policy{}.Do(ctx, func() (bool, error) { return false, Retryable(errors.New("down"), time.Minute) })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
@@ -100,10 +100,10 @@ func TestSendGivesUpOnSilence(t *testing.T) {
 					_, err = resp.Body.Read(make([]byte, 9))
 				}
 				_ = resp.Body.Close()
-			} else if !IsLater(err) {
-				t.Error("not to be tried again")
+			} else if !IsRetryable(err) {
+				t.Error("not retryable")
 			}
-			if !errors.Is(err, ErrSilent) || strings.Contains(err.Error(), "secret") {
+			if !errors.Is(err, ErrIdleTimeout) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -113,7 +113,7 @@ func TestSendGivesUpOnSilence(t *testing.T) {
 func TestSendNobodyThere(t *testing.T) {
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:1/?secret=1", nil)
 	_, err := Send(http.DefaultClient, req, time.Minute)
-	if !IsLater(err) || strings.Contains(err.Error(), "secret") {
+	if !IsRetryable(err) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
 }

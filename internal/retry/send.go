@@ -10,60 +10,59 @@ import (
 	"time"
 )
 
-// ErrSilent is a server from which nothing has come for too long.
-var ErrSilent = errors.New("the server has gone silent")
+// ErrIdleTimeout is the error of a request from whose server nothing was received for
+// too long.
+var ErrIdleTimeout = errors.New("timeout: no data from the server")
 
-// Send sends a request that is given up when nothing comes for as long as
-// patience: neither an answer, nor, while its body is read, a byte of it. Errors
-// of the network are marked by [Later], but for a certificate that is not
-// trusted; the address, which can hold a secret, is left out of them.
-func Send(client *http.Client, req *http.Request, patience time.Duration) (*http.Response, error) {
+// Send sends a request with an idle timeout: it fails when the server sends nothing for
+// that long, before the response or while its body is read. Network errors are
+// [Retryable], except for untrusted certificates. They do not contain the URL, which may
+// have secrets.
+func Send(client *http.Client, req *http.Request, idle time.Duration) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	timer := time.AfterFunc(patience, func() { cancel(ErrSilent) })
+	timer := time.AfterFunc(idle, func() { cancel(ErrIdleTimeout) })
 	resp, err := client.Do(req.WithContext(ctx))
 	timer.Stop()
 	if err != nil {
 		cause := context.Cause(ctx)
 		cancel(nil)
-		return nil, trouble(err, cause)
+		return nil, classify(err, cause)
 	}
-	resp.Body = &body{resp.Body, ctx, patience, timer, cancel}
+	resp.Body = &body{resp.Body, ctx, idle, timer, cancel}
 	return resp, nil
 }
 
-// trouble sorts an error of the network.
-func trouble(err, cause error) error {
-	if errors.Is(cause, ErrSilent) {
-		return Later(ErrSilent, 0)
+func classify(err, cause error) error {
+	if errors.Is(cause, ErrIdleTimeout) {
+		return Retryable(ErrIdleTimeout, 0)
 	}
-	var at *url.Error
-	if errors.As(err, &at) {
-		err = at.Err
+	var withURL *url.Error
+	if errors.As(err, &withURL) {
+		err = withURL.Err
 	}
 	var untrusted *tls.CertificateVerificationError
 	if errors.As(err, &untrusted) {
 		return err
 	}
-	return Later(err, 0)
+	return Retryable(err, 0)
 }
 
-// body is given up when nothing comes for too long. Only the time spent reading
-// counts.
+// body is a response body with an idle timeout, which runs only during Read.
 type body struct {
 	io.ReadCloser
-	ctx      context.Context
-	patience time.Duration
-	timer    *time.Timer
-	cancel   context.CancelCauseFunc
+	ctx    context.Context
+	idle   time.Duration
+	timer  *time.Timer
+	cancel context.CancelCauseFunc
 }
 
-// Read reads on, or tells that the server has gone silent.
+// Read fails with ErrIdleTimeout if it blocks for too long.
 func (b *body) Read(p []byte) (int, error) {
-	b.timer.Reset(b.patience)
+	b.timer.Reset(b.idle)
 	n, err := b.ReadCloser.Read(p)
 	b.timer.Stop()
-	if err != nil && err != io.EOF && errors.Is(context.Cause(b.ctx), ErrSilent) {
-		err = ErrSilent
+	if err != nil && err != io.EOF && errors.Is(context.Cause(b.ctx), ErrIdleTimeout) {
+		err = ErrIdleTimeout
 	}
 	return n, err
 }

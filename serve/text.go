@@ -1,0 +1,86 @@
+package serve
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// utf8Decoder reassembles characters that are split between tokens. Invalid bytes become
+// U+FFFD, one per maximal subpart, as the tokenizer decodes them.
+type utf8Decoder struct{ pending []byte }
+
+// add returns the characters that b completes.
+func (c *utf8Decoder) add(b []byte) string {
+	c.pending = append(c.pending, b...)
+	return c.take(false)
+}
+
+// end returns the rest.
+func (c *utf8Decoder) end() string { return c.take(true) }
+
+func (c *utf8Decoder) take(end bool) string {
+	var out strings.Builder
+	rest := c.pending
+	for len(rest) > 0 {
+		r, n := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && n == 1 {
+			if !end && !utf8.FullRune(rest) {
+				break
+			}
+			for n < len(rest) && n < utf8.UTFMax && !utf8.FullRune(rest[:n+1]) {
+				n++
+			}
+		}
+		out.WriteRune(r)
+		rest = rest[n:]
+	}
+	c.pending = append(c.pending[:0], rest...)
+	return out.String()
+}
+
+// stopMatcher finds stop sequences in streamed text. It holds back a suffix that may be
+// the start of one. The sequence that is complete first wins; of those that end at the
+// same place, the longest.
+type stopMatcher struct {
+	stops   []string
+	pending string
+	matched bool
+}
+
+// add returns the text that cannot be part of a stop sequence, up to the first match.
+func (s *stopMatcher) add(text string) string {
+	if s.matched || len(s.stops) == 0 || text == "" {
+		if s.matched {
+			return ""
+		}
+		return text
+	}
+	text = s.pending + text
+	from, end := len(text), len(text)+1
+	for _, stop := range s.stops {
+		if at := strings.Index(text, stop); at >= 0 && (at+len(stop) < end || at+len(stop) == end && at < from) {
+			from, end = at, at+len(stop)
+		}
+	}
+	if s.matched = end <= len(text); s.matched {
+		s.pending = ""
+		return text[:from]
+	}
+	keep := 0
+	for _, stop := range s.stops {
+		for n := min(len(stop)-1, len(text)); n > keep; n-- {
+			if strings.HasSuffix(text, stop[:n]) {
+				keep = n
+			}
+		}
+	}
+	s.pending = text[len(text)-keep:]
+	return text[:len(text)-keep]
+}
+
+// end returns the text held back.
+func (s *stopMatcher) end() string {
+	rest := s.pending
+	s.pending = ""
+	return rest
+}
