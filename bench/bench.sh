@@ -49,7 +49,7 @@ llama() {
 policy() {
 	if [ -z "${ENVACE_POLICY:-}" ]; then
 		ENVACE_POLICY=$dir/quickstart/checkpoints/sft
-		[ -d "$ENVACE_POLICY" ] || go run ./cmd/envace train --recipe quickstart --set rl.steps=0 --set eval.tasks=0 --set eval.held=0 --out "$dir/quickstart"
+		[ -d "$ENVACE_POLICY" ] || go run ./cmd/envace train --recipe quickstart --set rl.steps=0 --set eval.tasks=0 --set eval.held_out=0 --out "$dir/quickstart"
 	fi
 }
 

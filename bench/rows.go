@@ -21,12 +21,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 
 	"envace/engine"
 	"envace/engine/cpu"
 	"envace/internal/seeds"
-	"envace/internal/weights"
 	"envace/judge"
 	"envace/render"
 	"envace/rollout"
@@ -53,12 +53,7 @@ func main() {
 }
 
 func rows(kind, model string, rest []string) ([]engine.Datum, error) {
-	m, err := weights.Open(model)
-	if err != nil {
-		return nil, err
-	}
-	defer m.Close()
-	chat, err := render.Open(m, render.Config{})
+	chat, err := render.Open(model, render.Config{})
 	if err != nil {
 		return nil, err
 	}
@@ -159,20 +154,21 @@ func grpo(chat *render.Chat, model string) ([]engine.Datum, error) {
 		return nil, err
 	}
 	p := rollout.Policy{Renderer: chat, Sampler: sampler, Params: engine.Params{MaxTokens: 64, Temperature: 1}}
-	var games []rollout.Game
-	for i, t := range list {
-		for k := range group {
-			seed := seeds.Derive(1, uint64(i), seeds.Of(t.ID), uint64(k))
-			games = append(games, rollout.Game{Policy: p, Judge: judge.Checks{}, Limits: rollout.Limits{Messages: 8}, Member: k, Seed: seed})
-		}
+	p.Name = rollout.Learner
+	worlds := rollout.Pair{Tools: rollout.Rehearsal{Policy: p, FewShot: rollout.FewShotPast, Brief: true}}
+	var played []task.Task
+	for _, t := range list {
+		played = append(played, slices.Repeat([]task.Task{t}, group)...)
 	}
-	worlds := rollout.Rehearsal{Policy: p, FewShot: rollout.FewShotPast, Brief: true}
-	eps, err := train.Play(ctx, games, worlds, func(i int) task.Task { return list[i/group] })
+	eps, err := rollout.PlayAll(ctx, played, func(i int) rollout.Game {
+		seed := seeds.Derive(1, uint64(i/group), seeds.Of(played[i].ID), uint64(i%group))
+		return rollout.Game{Policy: p, Worlds: worlds, Judge: judge.Checklist{}, Limits: rollout.Limits{Messages: 8}, Member: i % group, Seed: seed}
+	})
 	if err != nil {
 		return nil, err
 	}
 	credit := train.Credit{Fidelity: true}
-	rows := train.Rows(eps, credit)
+	rows := train.Rows(eps, rollout.Learner, credit)
 	train.Advantages(rows, credit)
 	return train.Data(rows, credit), nil
 }
