@@ -16,6 +16,17 @@ type Function struct {
 	Do func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
+// Typed returns a Function whose arguments are decoded into an A, such as a struct.
+func Typed[A any](f chat.Function, do func(ctx context.Context, arguments A) (any, error)) Function {
+	return Function{f, func(ctx context.Context, raw json.RawMessage) (any, error) {
+		var a A
+		if err := json.Unmarshal(raw, &a); err != nil {
+			return nil, &ToolError{Code: InvalidParameters, Message: err.Error()}
+		}
+		return do(ctx, a)
+	}}
+}
+
 // Functions are real tools that keep their state, if any, outside the episode.
 type Functions []Function
 

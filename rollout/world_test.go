@@ -248,15 +248,18 @@ func TestFunctions(t *testing.T) {
 			}
 			return nil, errors.New("no room")
 		}},
+		Typed(chat.Function{Name: "twice"}, func(_ context.Context, a struct{ N int }) (any, error) { return 2 * a.N, nil }),
 		{Function: chat.Function{Name: "odd"}, Do: func(context.Context, json.RawMessage) (any, error) { return func() {}, nil }},
 	}
-	if list := f.List(); len(list) != 3 || list[1].Name != "add" {
+	if list := f.List(); len(list) != 4 || list[1].Name != "add" {
 		t.Errorf("lists %v", list)
 	}
 	for _, tt := range []struct{ name, args, want, code string }{
 		{"list", `{}`, `["<egg>"]`, ""},
 		{"add", `{"item":"egg"}`, "no room", ToolFailed},
 		{"add", `{"item":"code"}`, "no room", "FULL"},
+		{"twice", `{"n":21}`, "42", ""},
+		{"twice", `{"n":"x"}`, "json: cannot unmarshal string into Go struct field .N of type int", InvalidParameters},
 		{"odd", `{}`, "json: unsupported type: func()", ToolFailed},
 	} {
 		r, err := f.Call(t.Context(), &Episode{}, chat.Call{Name: tt.name, Arguments: json.RawMessage(tt.args)})

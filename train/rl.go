@@ -27,7 +27,7 @@ type RL struct {
 	Trainer engine.Trainer
 	Policy  rollout.Policy                            // the learner: how it speaks; its Sampler is set anew for each step
 	Cast    func(learner rollout.Policy) rollout.Cast // who else speaks; nil: the learner in every role
-	Worlds  func(rollout.Cast) rollout.Worlds         // where they play
+	Worlds  func(rollout.Cast) rollout.Worlds         // where they play; nil: in rehearsal, with the recorded users
 	Judge   rollout.Judge
 	Limits  rollout.Limits
 	Tasks   task.Order
@@ -117,6 +117,13 @@ func (r *RL) cast(weights engine.Sampler) rollout.Cast {
 	return r.Cast(learner)
 }
 
+func (r *RL) worlds(cast rollout.Cast) rollout.Worlds {
+	if r.Worlds == nil {
+		return rollout.Pair{Tools: rollout.Rehearsal{Policy: cast.Rehearse}}
+	}
+	return r.Worlds(cast)
+}
+
 // collect plays Group episodes of each task of the step, all at once; the engine
 // batches what is waiting.
 func (r *RL) collect(ctx context.Context, cast rollout.Cast, step int) ([]*rollout.Episode, error) {
@@ -127,7 +134,7 @@ func (r *RL) collect(ctx context.Context, cast rollout.Cast, step int) ([]*rollo
 	for _, t := range r.Tasks.Batch(step, r.Batch) {
 		tasks = append(tasks, slices.Repeat([]task.Task{t}, r.Group)...)
 	}
-	worlds := r.Worlds(cast)
+	worlds := r.worlds(cast)
 	return rollout.PlayAll(ctx, tasks, func(i int) rollout.Game {
 		place, member := i/r.Group, i%r.Group
 		seed := seeds.Derive(r.Seed, uint64(step), uint64(place), seeds.Of(tasks[i].ID), uint64(member))

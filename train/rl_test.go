@@ -16,15 +16,11 @@ import (
 	"envace/task"
 )
 
-func rehearsal(c rollout.Cast) rollout.Worlds {
-	return rollout.Pair{Tools: rollout.Rehearsal{Policy: c.Rehearse}}
-}
-
 // toyRL trains e on the toy for the given steps.
 func toyRL(e *table, log *lines, steps int) *RL {
 	return &RL{
 		Trainer: e, Policy: rollout.Policy{Renderer: toyRenderer{}, Params: engine.Params{Temperature: 1}},
-		Worlds: rehearsal, Judge: bothRight{}, Tasks: task.Order{Tasks: []task.Task{toy("a"), toy("b"), toy("c")}},
+		Judge: bothRight{}, Tasks: task.Order{Tasks: []task.Task{toy("a"), toy("b"), toy("c")}},
 		Steps: steps, Batch: 4, Group: 8,
 		Loss: engine.Loss{Objective: engine.PPO, ClipLow: 0.2, ClipHigh: 0.2, DualClip: 3},
 		Adam: func(int) engine.Adam { return engine.Adam{LR: 5} }, Seed: 1, Log: log,

@@ -114,6 +114,9 @@ func TestGuideShowsThisFile(t *testing.T) {
 	}
 	for _, b := range blocks {
 		b, _, _ = strings.Cut(b, "```")
+		if strings.HasPrefix(b, "package main\n") {
+			continue // built by cli's tests
+		}
 		if !strings.Contains(string(code), strings.TrimSpace(b)) {
 			t.Errorf("not in this file:\n%s", b)
 		}
