@@ -78,7 +78,7 @@ func (g Game) Play(ctx context.Context, t task.Task) (*Episode, error) {
 	case err != nil:
 		return nil, fmt.Errorf("task %s: %w", t.ID, err)
 	}
-	ep.Reward = reward(ep)
+	ep.Reward, ep.Undue, ep.Judged = reward(ep)
 	return ep, nil
 }
 
@@ -241,21 +241,23 @@ func (g Game) judge(ctx context.Context, ep *Episode) error {
 	return nil
 }
 
-// reward is the mean of the user turns' rewards; a turn that was not reached
-// counts 0, one that could not be decided does not count.
-func reward(ep *Episode) float64 {
-	sum, n := 0.0, 0
+// reward is the mean of the user turns' rewards, with its undue part; a turn that was
+// not reached counts 0, one that could not be decided does not count. judged is false
+// where none counts.
+func reward(ep *Episode) (mean, undue float64, judged bool) {
+	n := 0.0
 	for u := range max(len(ep.Verdict), len(ep.Task.Turns)) {
 		switch {
 		case u < len(ep.Verdict) && ep.Verdict[u].Known:
-			sum += ep.Verdict[u].Reward
+			mean += ep.Verdict[u].Reward
+			undue += ep.Verdict[u].Undue
 			n++
 		case u >= len(ep.Verdict) && len(ep.Task.Checklist(u)) > 0:
 			n++
 		}
 	}
 	if n == 0 {
-		return 0
+		return 0, 0, false
 	}
-	return sum / float64(n)
+	return mean / n, undue / n, true
 }
