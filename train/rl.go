@@ -10,6 +10,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -99,6 +100,8 @@ func (r *RL) check(cast rollout.Cast) error {
 	switch name := r.name(); {
 	case r.Policy.Completer != nil:
 		return fmt.Errorf("the policy %s speaks through a server, which gives no tokens to train on: want a policy of the trainer's own weights", name)
+	case r.Loss.KL != 0 && r.Loss.KLKind == engine.K1:
+		return errors.New("the KL estimator k1 has no gradient in expectation when it is part of the loss: want k2 or k3")
 	case cast.Act.Name != name && cast.Rehearse.Name != name:
 		return fmt.Errorf("the policy %s neither acts nor rehearses, so there is nothing to train: %s acts and %s rehearses", name, cast.Act.Name, cast.Rehearse.Name)
 	}
