@@ -38,7 +38,7 @@ var DefaultLimits = Limits{Messages: 30, User: 30, Malformed: 3}
 // Game is how a task is played: by whom, in which world, judged by whom.
 type Game struct {
 	Policy Policy // who acts
-	Worlds Worlds // where; the world of the task is opened for the episode, and closed
+	Worlds Worlds // where; the world of the task is opened for the episode, and closed. Nil: the recorded user, and no tools
 	Judge  Judge  // nil: not judged
 	Limits Limits
 	Step   int
@@ -118,7 +118,7 @@ func (g Game) round(ctx context.Context, world World, ep *Episode, prompt Prompt
 		return Prompt{}, g.judge(ctx, ep)
 	}
 	calls := ep.Open()
-	if talked := len(ep.Entries) == from && len(calls) == 0; talked {
+	if len(ep.Entries) == from && len(calls) == 0 { // it talked to the user
 		err = g.judge(ctx, ep)
 		if err == nil && ep.Stop == "" {
 			err = g.ask(ctx, world, ep)
