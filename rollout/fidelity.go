@@ -8,18 +8,18 @@ import (
 	"envace/task"
 )
 
-// Shadow is a real world that answers calls beside an episode, without touching
-// it: what would really have come back.
+// Shadow is a real world, independent of the episode, that returns the real results of an
+// episode's calls.
 type Shadow interface {
 	Call(name string, arguments json.RawMessage) string
 }
 
-// Fidelity compares every imagined result with the real one. Each call of the
-// episode is replayed, in order, in a shadow world that got all calls before it.
+// Fidelity counts how many imagined results agree with the real ones. All calls of the
+// episode are replayed in order in a shadow world.
 type Fidelity struct {
-	Calls int // imagined results that were compared
-	Class int // of those, the right outcome class: both an error or both none
-	Exact int // of those, the same JSON value
+	Calls int // imagined results compared
+	Class int // of those, with the right outcome class: both errors, or neither
+	Exact int // of those, equal as JSON values
 }
 
 // Measure replays the calls of ep in shadow.
@@ -38,8 +38,8 @@ func Measure(ep *Episode, shadow Shadow) Fidelity {
 	return f
 }
 
-// MeasureRecorded compares the imagined results whose very call was recorded
-// with that record, where no real world can be opened.
+// MeasureRecorded compares the imagined results with the recorded results of the same
+// calls, for tasks without a real world.
 func MeasureRecorded(ep *Episode) Fidelity {
 	var f Fidelity
 	for _, x := range ep.Exchanges() {
@@ -50,9 +50,9 @@ func MeasureRecorded(ep *Episode) Fidelity {
 	return f
 }
 
-// Agreement compares x's result with what t recorded for the same call, see
-// recorded; it counts no call where nothing was. Of several records any will do:
-// nothing says to which of them x corresponds.
+// Agreement compares x's result with the recorded results of the same call in t (see
+// recorded). It counts no call if there is none. If there are several, the best agreement
+// counts, because it is unknown which of them x corresponds to.
 func Agreement(t task.Task, x Exchange) Fidelity {
 	var best Fidelity
 	for _, r := range recorded(t, x.Call, x.User) {
@@ -62,9 +62,9 @@ func Agreement(t task.Task, x Exchange) Fidelity {
 	return best
 }
 
-// recorded returns the records of call in user turn u, or in the nearest turn before
-// it that has some, or else in the nearest after it: what a tool answers changes with
-// the dialogue.
+// recorded returns the records of call in user turn u, otherwise in the nearest earlier
+// turn that has any, otherwise in the nearest later one: results change in the course of
+// a dialogue.
 func recorded(t task.Task, call chat.Call, u int) []task.Record {
 	var found []task.Record
 	for _, r := range t.Records(len(t.Turns)) {
@@ -99,13 +99,13 @@ func (f Fidelity) Add(g Fidelity) Fidelity {
 	return Fidelity{f.Calls + g.Calls, f.Class + g.Class, f.Exact + g.Exact}
 }
 
-// Rates returns the shares of right classes and exact matches; 0 without calls.
+// Rates returns Class and Exact as shares of Calls; 0 without calls.
 func (f Fidelity) Rates() (class, exact float64) {
 	n := float64(max(f.Calls, 1))
 	return float64(f.Class) / n, float64(f.Exact) / n
 }
 
-// String is for people: "class 97 %, exact 81 % of 120 calls".
+// String formats f for people: "class 97 %, exact 81 % of 120 calls".
 func (f Fidelity) String() string {
 	class, exact := f.Rates()
 	return fmt.Sprintf("class %.0f %%, exact %.0f %% of %d calls", 100*class, 100*exact, f.Calls)

@@ -16,27 +16,27 @@ type Row struct {
 	Reference []float32 // log-probabilities of the sampled tokens under the reference; nil without KL
 }
 
-// Credit says how a reward becomes an advantage and an advantage a weight.
+// Credit configures how rewards become advantages, and how rows are weighted.
 type Credit struct {
 	// Std divides the advantage by its group's standard deviation (the article's
 	// formula; the paper's Eq. 7 does not).
 	Std bool
-	// Fidelity gives a REHEARSE row whose call was recorded half its reward for
-	// agreeing with the record (see [rollout.Agreement]), against collusion of the two
+	// Fidelity replaces half the reward of a REHEARSE row whose call was recorded by its
+	// agreement with the record (see [rollout.Agreement]), to prevent collusion of the two
 	// roles.
 	Fidelity bool
-	// RowMean weighs every row alike, as the reference in effect does; otherwise
-	// every token of the step counts alike.
+	// RowMean weights all rows equally, as the reference implementation effectively does;
+	// otherwise all tokens of the step have equal weight.
 	RowMean bool
-	// Rehearse is the share of REHEARSE in the loss; 0 leaves both roles to the
-	// common mean.
+	// Rehearse is the share of REHEARSE rows in the loss; 0: as given by their number of
+	// tokens or rows.
 	Rehearse float64
 }
 
-// Rows returns one row for each turn of the named speaker in the episodes that may
-// be learnt from. What others said, or what has no tokens, is no row. Both roles share the episode's reward (the paper, §3.2), but for
-// [Credit.Fidelity]. Episodes that the window, the clock or the world cut off
-// teach nothing, and ACT is not judged by a world that makes no sense.
+// Rows returns one row for each turn of the named speaker that has tokens. Both roles
+// share the episode's reward (the paper, §3.2), except for [Credit.Fidelity]. Episodes cut
+// off by the context window, the time limit or a failing world yield no rows, and episodes
+// with a broken verdict yield no ACT rows.
 func Rows(eps []*rollout.Episode, speaker string, c Credit) []Row {
 	var rows []Row
 	for _, ep := range eps {
@@ -80,10 +80,10 @@ func broken(ep *rollout.Episode) bool {
 	return false
 }
 
-// Data turns rows into what the engine reads. The shift by one happens here and
-// nowhere else: position i of a datum speaks of token i+1. Give it all rows of a
-// step: normalisers are those of the whole of rows, however the data are cut into
-// minibatches and batches afterwards.
+// Data turns rows into engine data. The shift by one happens here and nowhere else:
+// position i of a datum is about token i+1. Pass all rows of a step: weights are
+// normalised over all of rows, regardless of how the data are later split into
+// minibatches and batches.
 func Data(rows []Row, c Credit) []engine.Datum {
 	share := shares(rows, c)
 	data := make([]engine.Datum, len(rows))
@@ -109,8 +109,8 @@ func Data(rows []Row, c Credit) []engine.Datum {
 	return data
 }
 
-// shares returns the weight of each token of each row; over all tokens of all
-// rows they add up to 1.
+// shares returns the weight per token for each row. Over all tokens of all rows they sum
+// to 1.
 func shares(rows []Row, c Credit) []float64 {
 	size := func(r Row) float64 {
 		if c.RowMean {
