@@ -9,8 +9,8 @@ import (
 	"envace/chat"
 )
 
-// Lookup returns the JSON value that r points to in result, the answer of the
-// call of item r.Item. ok is false where there is no such value.
+// Lookup returns the JSON value that r points to in result, the result of the call of
+// item r.Item. ok is false if there is no such value.
 func (r Ref) Lookup(result string) (value json.RawMessage, ok bool) {
 	value = json.RawMessage(result)
 	if r.Pick != nil {
@@ -120,7 +120,7 @@ func IsError(result string) bool {
 	return false
 }
 
-// empty reports whether v says nothing: null, false, or no text, element or key.
+// empty reports whether v is null, false, or an empty string, list or object.
 func empty(v json.RawMessage) bool {
 	text, err := chat.Canonical(v)
 	if err != nil {
@@ -133,13 +133,13 @@ func empty(v json.RawMessage) bool {
 	return false
 }
 
-// Results gives the answer of the call that satisfied a tool_call item in the
-// episode under judgement; ok is false where no call did.
+// Results returns the result of the call that satisfied a tool_call item in the judged
+// episode; ok is false if no call did.
 type Results func(item string) (result string, ok bool)
 
-// Holds reports whether c holds; known is false where the call that c asks about
-// was not made, a value to compare with is not there, or two values have no order
-// because one of them is no number.
+// Holds reports whether c holds. known is false if the call that c refers to was not
+// made, a value to compare with is missing, or an order is asked of a value that is not a
+// number.
 func (c Cond) Holds(results Results) (holds, known bool) {
 	result, ok := results(c.Ref.Item)
 	if !ok {
@@ -179,7 +179,7 @@ func (c Cond) Holds(results Results) (holds, known bool) {
 	case OpAtLeast:
 		return a >= b, true
 	}
-	return false, false // an operator that does not exist
+	return false, false // an unknown operator
 }
 
 // Value resolves a literal or a {"$ref": Ref}.
