@@ -15,7 +15,7 @@ type benchOptions struct {
 	remoteOptions
 	Suite string
 	Files suite.Options
-	N     int // tasks of each part and split
+	N     int // tasks per part and split
 	Seed  uint64
 	Brief bool
 	JSON  bool
@@ -28,9 +28,8 @@ func (a app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench SUITE",
 		Short: "Score a model on a suite of tasks",
-		Long: `Play the test tasks of a suite greedily and score them. Where the suite has real
-tools, they are called; where it has none, the model rehearses: it imagines what
-the tools answer. The suites:
+		Long: `Run the test tasks of a suite with greedy sampling and score them. If the suite has
+real tools, they are called; if not, the model imagines their results. Suites:
 
 ` + a.describe(),
 		Example: `  envace bench workbench --model runs/first/checkpoints/rl
@@ -45,7 +44,7 @@ the tools answer. The suites:
 			if o.N < 1 {
 				return usageError{fmt.Errorf("--n is %d: want at least 1", o.N)}
 			}
-			o.Suite, o.Files.HeldOut = given[0], 1 // everything is a test
+			o.Suite, o.Files.HeldOut = given[0], 1 // every task is a test task
 			s, err := suite.Open(a.suites, o.Suite, o.Files)
 			if err != nil {
 				return err
@@ -57,16 +56,16 @@ the tools answer. The suites:
 	f := cmd.Flags()
 	o.modelOptions.flags(f)
 	o.remoteOptions.flags(f)
-	f.IntVar(&o.N, "n", 100, "`number` of tasks of each part of the suite")
+	f.IntVar(&o.N, "n", 100, "`number` of tasks per part of the suite and split")
 	f.Uint64Var(&o.Seed, "seed", 1, "random `seed` of the tasks")
-	f.BoolVar(&o.Brief, "brief", false, "rehearse with the short prompts of the small recipes")
-	f.StringVar(&o.Files.Checklists, "checklists", "", "checklists of dialogues, a JSONL `file`")
-	f.BoolVar(&o.Files.SkipBad, "skip-bad", false, "leave out lines of dialogues that cannot be read, instead of stopping")
-	f.BoolVar(&o.JSON, "json", false, "print one JSON object a line for each part")
+	f.BoolVar(&o.Brief, "brief", false, "imagine tool results with the short prompts of the small recipes")
+	f.StringVar(&o.Files.Checklists, "checklists", "", "JSONL `file` with the checklists of the dialogues")
+	f.BoolVar(&o.Files.SkipBad, "skip-bad", false, "skip unreadable lines of the dialogue files instead of failing")
+	f.BoolVar(&o.JSON, "json", false, "print one JSON object per line for each part and split")
 	return cmd
 }
 
-// describe lists the suites, a line each.
+// describe lists the suites, one per line.
 func (a app) describe() string {
 	text := ""
 	for _, f := range a.suites {

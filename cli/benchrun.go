@@ -19,7 +19,7 @@ import (
 	"envace/task"
 )
 
-// partScore is how a model did on one split of one part of a suite.
+// partScore is a model's result on one split of one part of a suite.
 type partScore struct {
 	Part    string      `json:"part"`
 	Split   suite.Split `json:"split"`
@@ -27,13 +27,13 @@ type partScore struct {
 	N       int         `json:"n"`
 	Success float64     `json:"success"`
 	CI95    [2]float64  `json:"ci95"`
-	Reward  float64     `json:"reward"` // mean, by checklist
-	Tokens  float64     `json:"tokens"` // sampled in one episode, mean
+	Reward  float64     `json:"reward"` // mean checklist reward
+	Tokens  float64     `json:"tokens"` // mean number of tokens sampled per episode
 	Seconds float64     `json:"seconds"`
 }
 
-// runBench plays the tests of each part of s. What was finished is printed even
-// where a later part cannot be.
+// runBench runs the tests of each part of s. If a part fails, the results of those
+// before it are still printed.
 func runBench(ctx context.Context, o benchOptions, s suite.Suite) error {
 	policy, done, err := openSpeaker(ctx, o.modelOptions, o.remoteOptions)
 	if err != nil {
@@ -59,7 +59,7 @@ func runBench(ctx context.Context, o benchOptions, s suite.Suite) error {
 	}
 	progress.Close()
 	if err == nil && len(scores) == 0 {
-		return fmt.Errorf("suite %s has no test task", o.Suite)
+		return fmt.Errorf("suite %s has no test tasks", o.Suite)
 	}
 	return errors.Join(err, o.print(scores))
 }

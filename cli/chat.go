@@ -30,11 +30,10 @@ func (a app) chatCommand() *cobra.Command {
 	var o chatOptions
 	cmd := &cobra.Command{
 		Use:   "chat",
-		Short: "Talk to a model that has the tools of a suite",
-		Long: `Talk to a model that has the tools of a suite, and see each call with its answer:
-from the real tool or, with --imagine, from the model itself in place of the
-tool. A line of input is a message. An empty line, or the end of the input, ends
-the dialogue.`,
+		Short: "Chat with a model that can call the tools of a suite",
+		Long: `Chat with a model that can call the tools of a suite. Each call is shown with its
+result: from the real tool or, with --imagine, imagined by the model itself. Each
+line of input is one message. An empty line or end of input ends the dialogue.`,
 		Example: `  envace chat --model runs/first/checkpoints/rl
   envace chat --model runs/first/checkpoints/rl --suite workbench:orders --imagine --brief
   envace chat --policy openai:http://localhost:8080/v1#qwen3`,
@@ -59,16 +58,16 @@ the dialogue.`,
 	f := cmd.Flags()
 	o.modelOptions.flags(f)
 	o.remoteOptions.flags(f)
-	f.StringVar(&o.Suite, "suite", "workbench:orders", "`name` of the suite whose tools the model has")
-	f.Uint64Var(&o.Seed, "seed", 1, "random `seed` of the world's state and of sampling")
-	f.BoolVar(&o.Imagine, "imagine", false, "let the model imagine what the tools answer")
-	f.BoolVar(&o.Brief, "brief", false, "imagine with the short prompts of the small recipes")
+	f.StringVar(&o.Suite, "suite", "workbench:orders", "`name` of the suite whose tools the model can call")
+	f.Uint64Var(&o.Seed, "seed", 1, "random `seed` for the world's state and for sampling")
+	f.BoolVar(&o.Imagine, "imagine", false, "let the model imagine tool results instead of calling the tools")
+	f.BoolVar(&o.Brief, "brief", false, "imagine tool results with the short prompts of the small recipes")
 	f.Float64Var(&o.Temperature, "temperature", 0, "sampling `temperature` (0: greedy)")
 	return cmd
 }
 
-// setting is a task of the suite, for its tools and its state, and the real worlds
-// that can be opened for it.
+// setting returns a task of the suite, which supplies the tools and the initial state,
+// and the suite's real worlds.
 func (a app) setting(o chatOptions) (task.Task, rollout.Worlds, error) {
 	s, err := suite.Open(a.suites, o.Suite, suite.Options{HeldOut: 1})
 	if err != nil {
@@ -76,7 +75,7 @@ func (a app) setting(o chatOptions) (task.Task, rollout.Worlds, error) {
 	}
 	worlds := s.Worlds()
 	if worlds == nil && !o.Imagine {
-		return task.Task{}, nil, usageError{fmt.Errorf("suite %s has no real tools: give --imagine", o.Suite)}
+		return task.Task{}, nil, usageError{fmt.Errorf("suite %s has no real tools: use --imagine", o.Suite)}
 	}
 	for _, split := range []suite.Split{suite.Test, suite.HeldOut} {
 		tasks, err := s.Tasks(split, 1, o.Seed)
@@ -87,11 +86,11 @@ func (a app) setting(o chatOptions) (task.Task, rollout.Worlds, error) {
 			return tasks[0], worlds, nil
 		}
 	}
-	return task.Task{}, nil, fmt.Errorf("suite %s has no task", o.Suite)
+	return task.Task{}, nil, fmt.Errorf("suite %s has no tasks", o.Suite)
 }
 
-// converse plays an episode whose user sits at in. t gives the tools and the
-// state; what its recorded user would say is shown as an idea.
+// converse plays an episode whose user types at in. t supplies the tools and the
+// state; its recorded first message is shown as a suggestion.
 func converse(ctx context.Context, o chatOptions, policy rollout.Policy, t task.Task, real rollout.Worlds, in io.Reader, out *screen) error {
 	view := &terminal{lines: lines(in), out: out}
 	worlds := rollout.Worlds(seated{real, view})
@@ -103,7 +102,7 @@ func converse(ctx context.Context, o chatOptions, policy rollout.Policy, t task.
 	if len(t.Turns) > 0 {
 		out.note("you could say: %s", t.Turns[0].User)
 	}
-	t.Turns = nil // the user at the terminal takes their place
+	t.Turns = nil // the person at the terminal replaces them
 	const endless = 1 << 30
 	game := rollout.Game{Policy: policy, Worlds: worlds, Seed: o.Seed, Step: -1, Limits: rollout.Limits{Messages: endless, User: endless}}
 	ep, err := game.Play(ctx, t)
@@ -120,7 +119,7 @@ func converse(ctx context.Context, o chatOptions, policy rollout.Policy, t task.
 func whyEnded(ep *rollout.Episode, most int) string {
 	switch {
 	case ep.Stop == rollout.StopTokens:
-		return fmt.Sprintf("a message came to --max-tokens %d", most)
+		return fmt.Sprintf("a message reached the limit of --max-tokens %d", most)
 	case ep.Detail != "":
 		return string(ep.Stop) + ", " + ep.Detail
 	}
@@ -135,14 +134,13 @@ func names(t task.Task) []string {
 	return out
 }
 
-// seated are worlds whose user is the person at the terminal.
+// seated wraps worlds so that the user is the person at the terminal.
 type seated struct {
 	worlds rollout.Worlds
 	user   *terminal
 }
 
-// Open opens a world and replaces its user. Its tools show each call before they
-// answer.
+// Open opens a world, replaces its user, and shows each call before its tools answer it.
 func (s seated) Open(ctx context.Context, t task.Task, seed uint64) (rollout.World, error) {
 	w, err := s.worlds.Open(ctx, t, seed)
 	if err != nil {
@@ -154,26 +152,26 @@ func (s seated) Open(ctx context.Context, t task.Task, seed uint64) (rollout.Wor
 	return rollout.World{Tools: shown{w.Tools, s.user}, User: s.user}, err
 }
 
-// shown are tools whose calls are shown.
+// shown wraps tools and shows each call on the terminal.
 type shown struct {
 	rollout.Tools
 	view *terminal
 }
 
-// Call shows the call, and lets the tools answer it.
+// Call shows the call, then passes it to the tools.
 func (s shown) Call(ctx context.Context, ep *rollout.Episode, call chat.Call) (rollout.Result, error) {
 	s.view.show(ep)
 	return s.Tools.Call(ctx, ep, call)
 }
 
-// terminal is a user who reads the terminal and types.
+// terminal is a rollout.User typing at the terminal.
 type terminal struct {
 	lines <-chan string
 	out   *screen
-	shown int // entries of the episode that are on the screen
+	shown int // entries of the episode already printed
 }
 
-// Say lets the person type the next message; an empty one ends the dialogue.
+// Say reads the next message from the terminal; an empty one ends the dialogue.
 func (w *terminal) Say(ctx context.Context, ep *rollout.Episode) (rollout.Utterance, error) {
 	w.show(ep)
 	text, err := w.ask(ctx)
@@ -184,7 +182,7 @@ func (w *terminal) Say(ctx context.Context, ep *rollout.Episode) (rollout.Uttera
 	return rollout.Utterance{Text: text}, nil
 }
 
-// Close does nothing: the terminal stays.
+// Close does nothing: the terminal stays open.
 func (w *terminal) Close() error { return nil }
 
 // show prints the entries of ep that are new.
@@ -194,7 +192,7 @@ func (w *terminal) show(ep *rollout.Episode) {
 	}
 }
 
-// ask reads the person's next message; "" ends the dialogue.
+// ask reads the next message; "" ends the dialogue.
 func (w *terminal) ask(ctx context.Context) (string, error) {
 	w.out.prompt()
 	select {
@@ -205,8 +203,8 @@ func (w *terminal) ask(ctx context.Context) (string, error) {
 	}
 }
 
-// lines reads lines on a goroutine of its own, because a terminal's read cannot
-// be cancelled; it ends with the program.
+// lines reads lines in its own goroutine, because a read from a terminal cannot be
+// cancelled. The goroutine lives as long as the program.
 func lines(in io.Reader) <-chan string {
 	out := make(chan string)
 	go func() {

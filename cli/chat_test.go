@@ -78,7 +78,7 @@ func TestConverse(t *testing.T) {
 			[]string{"▲ act       get_order {\"order\":\"no-such\"}\n", "■ real      {\"error\":", "▲ act       there is none\n", "▲ act       bye\n"}},
 		{"the model imagines", chatOptions{Imagine: true}, says(call("get_order", `{"order":"x"}`), reply(`{"status":"pending"}`), reply("it is pending")), "show order x\n",
 			[]string{"◇ imagined ", "it is pending"}},
-		{"an unknown tool is told", chatOptions{}, says(call("fly", `{}`), reply("sorry")), "fly\n", []string{"! harness", "sorry"}},
+		{"an unknown tool gets an error", chatOptions{}, says(call("fly", `{}`), reply("sorry")), "fly\n", []string{"! harness", "sorry"}},
 		{"nothing said", chatOptions{}, says(), "\n", []string{"tools: find_orders, ", "you could say: "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

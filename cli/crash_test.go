@@ -85,7 +85,7 @@ func underWay(t *testing.T, base string) {
 			return
 		}
 	}
-	t.Fatal("no answer is under way")
+	t.Fatal("no response is in progress")
 }
 
 // contents is what lies below dir.

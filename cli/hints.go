@@ -8,8 +8,8 @@ import (
 	"envace/task"
 )
 
-// hints says what can be done about an error. Packages say what is wrong; only
-// here is it known which flags there are.
+// hints returns advice about an error. Packages say what is wrong; only the command
+// line knows which flags can help.
 func hints(err error) []string {
 	var own hinted
 	var lines *task.LinesError
@@ -17,36 +17,36 @@ func hints(err error) []string {
 	case errors.As(err, &own):
 		return []string{own.hint}
 	case errors.As(err, &lines):
-		return []string{"correct these lines, or go on without them by --skip-bad"}
+		return []string{"correct these lines, or skip them with --skip-bad"}
 	case errors.Is(err, run.ErrNotEmpty):
-		return []string{"give another folder as --out, or go on with the run in it with --resume"}
+		return []string{"choose another folder with --out, or continue the run in it with --resume"}
 	case errors.Is(err, run.ErrNoRun):
-		return []string{"give the folder that an earlier envace train had as --out"}
+		return []string{"give the run folder: the --out of an earlier envace train"}
 	case errors.Is(err, run.ErrNoReport):
-		return []string{"the report is written when the run ends: go on with envace train --resume"}
+		return []string{"the report is written at the end of a run: continue it with envace train --resume"}
 	case errors.Is(err, run.ErrBusy):
-		return []string{"let it end, or give another folder as --out"}
+		return []string{"wait for it to finish, or choose another folder with --out"}
 	case errors.Is(err, run.ErrReadOnly):
-		return []string{"give a folder as --out that you may write"}
+		return []string{"choose a writable folder with --out"}
 	case errors.Is(err, hub.ErrGated):
-		return []string{"accept the conditions on that page, and give your token as HF_TOKEN"}
+		return []string{"accept the terms on that page, and set HF_TOKEN to your access token"}
 	case errors.Is(err, hub.ErrDenied):
-		return []string{"look at the name; for a private model give a token that may read it as HF_TOKEN"}
+		return []string{"check the name; for a private model, set HF_TOKEN to a token with read access"}
 	case errors.Is(err, hub.ErrMissing):
-		return []string{"look at the name, --revision and --file"}
+		return []string{"check the name, --revision and --file"}
 	case errors.Is(err, hub.ErrReadOnly), errors.Is(err, hub.ErrSpace):
-		return []string{"free some space, or name a folder that you may write, on a larger disk, as HF_HOME"}
+		return []string{"free some space, or set HF_HOME to a writable folder on a larger disk"}
 	case errors.Is(err, run.ErrSpace):
-		return []string{"free some space, or give a folder on another disk as --out"}
+		return []string{"free some space, or choose a folder on another disk with --out"}
 	}
 	return nil
 }
 
-// hinted is an error with advice of its own.
+// hinted is an error with a hint attached.
 type hinted struct {
 	error
 	hint string
 }
 
-// Unwrap returns the error without the advice.
+// Unwrap returns the error without the hint.
 func (h hinted) Unwrap() error { return h.error }

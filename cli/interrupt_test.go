@@ -18,8 +18,8 @@ import (
 	"envace/internal/run"
 )
 
-// Ctrl-C in training, in a test or in a measurement ends the run soon, and what is
-// then printed goes on with it.
+// Ctrl-C in training, in a test or in an evaluation ends the run soon, and the command
+// that is then printed continues it.
 func TestInterrupt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no process can be sent Ctrl-C there")
@@ -40,9 +40,9 @@ func TestInterrupt(t *testing.T) {
 			if !errors.As(err, &exit) || exit.ExitCode() != failed {
 				t.Fatalf("got %v\n%s", err, said)
 			}
-			_, hint, ok := strings.Cut(said, "envace: error: interrupted\nenvace: hint: go on with: ")
+			_, hint, ok := strings.Cut(said, "envace: error: interrupted\nenvace: hint: continue with: ")
 			if !ok {
-				t.Fatalf("no advice in\n%s", said)
+				t.Fatalf("no hint in\n%s", said)
 			}
 			if told, err := exec.Command("sh", "-c", hint).CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v\n%s", hint, err, told)
@@ -86,8 +86,8 @@ func TestResumable(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"interrupted", recipe.ErrInterrupted, []string{"go on with: envace train --resume --out 'it'\\''s'"}},
-		{"disk full", full, []string{"free some space, and go on from the last checkpoint with: envace train --resume --out 'it'\\''s'"}},
+		{"interrupted", recipe.ErrInterrupted, []string{"continue with: envace train --resume --out 'it'\\''s'"}},
+		{"disk full", full, []string{"free some space, and continue from the last checkpoint with: envace train --resume --out 'it'\\''s'"}},
 		{"something else", errors.New("odd"), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package cli is envace's command line, with the suites of this module and yours.
-// A program of a few lines that calls [Main] with suites of its own has every
-// command: train, bench, chat, serve and the others.
+// Package cli is envace's command line. A program that calls [Main] with its own suites
+// gets every command (train, bench, chat, serve and so on) for those suites as well as
+// the built-in ones.
 package cli
 
 import (
@@ -20,23 +20,22 @@ import (
 	"envace/workbench/domains"
 )
 
-// Main runs the command line with the suites of this module and those given, and
-// exits.
+// Main runs the command line with the built-in suites and the given ones, and exits.
 func Main(suites ...suite.Family) { os.Exit(execute(suites)) }
 
-// app is the command line of one set of suites.
+// app is the command line for one set of suites.
 type app struct {
 	suites []suite.Family
 }
 
-// ours is the command line of this module alone.
+// ours is the command line with the built-in suites only.
 var ours = app{[]suite.Family{domains.Family(), suite.Dialogues()}}
 
-// with adds suites of others to a's.
+// with returns a with further suites.
 func (a app) with(own []suite.Family) (app, error) {
 	for _, f := range own {
 		if slices.ContainsFunc(a.suites, func(g suite.Family) bool { return g.Name == f.Name }) {
-			return a, fmt.Errorf("two suites are called %q: give yours another name", f.Name)
+			return a, fmt.Errorf("two suites are named %q: rename yours", f.Name)
 		}
 		a.suites = append(slices.Clone(a.suites), f)
 	}
@@ -52,12 +51,12 @@ func execute(own []suite.Family) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program the hard way
+	context.AfterFunc(ctx, stop) // a second Ctrl-C kills the program at once
 	cmd, err := a.root().ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	return tell(os.Stderr, cmd, err)
+	return printError(os.Stderr, cmd, err)
 }
 
 // The exit codes of errors.
@@ -66,9 +65,9 @@ const (
 	misused = 2
 )
 
-// tell prints an error, with usage where the command line was wrong, and returns
-// the exit code.
-func tell(w io.Writer, cmd *cobra.Command, err error) int {
+// printError prints an error and its hints, and usage after a wrong command line. It
+// returns the exit code.
+func printError(w io.Writer, cmd *cobra.Command, err error) int {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(w, "envace: error: interrupted")
 		return failed
@@ -85,10 +84,10 @@ func tell(w io.Writer, cmd *cobra.Command, err error) int {
 	return misused
 }
 
-// usageError is a command line that cannot be understood.
+// usageError is the error of an invalid command line.
 type usageError struct{ error }
 
-// args makes the error of a check of arguments a usageError.
+// args makes check's errors usageErrors.
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if err := check(cmd, given); err != nil {
@@ -98,7 +97,7 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// required tells of a flag that must be given.
+// required returns a usageError if the flag has no value.
 func required(flag, value string) error {
 	if value == "" {
 		return usageError{fmt.Errorf("--%s is required", flag)}
@@ -110,8 +109,8 @@ func (a app) root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "envace",
 		Short: "Train tool-using language models by world rehearsal",
-		Long: `Envace trains tool-using language models without tools: one policy acts, and
-in the place of the tools it also imagines what they would answer.`,
+		Long: `Envace trains tool-using language models without calling tools: one policy acts and
+also imagines the results of its tool calls.`,
 		Example: `  envace train --recipe quickstart --out runs/first
   envace report runs/first
   envace bench workbench --model runs/first/checkpoints/rl`,
@@ -127,7 +126,7 @@ in the place of the tools it also imagines what they would answer.`,
 	return cmd
 }
 
-// noSuchCommand refuses the first argument that is no command.
+// noSuchCommand rejects a first argument that is not a command.
 func noSuchCommand(cmd *cobra.Command, given []string) error {
 	if len(given) == 0 {
 		return nil

@@ -20,11 +20,10 @@ import (
 func modelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model PATH",
-		Short: "Tell what is in a model folder or GGUF file",
-		Long: `Tell what is in a model: architecture and sizes, the types its numbers are stored
-in, its tokenizer and chat template, and the memory that sampling and training
-would take. PATH is a folder of Hugging Face files, a checkpoint, a GGUF file, or
-the name of a pulled model.`,
+		Short: "Describe a model folder or GGUF file",
+		Long: `Describe a model: its architecture and sizes, the data types of its tensors, its
+tokenizer and chat template, and the memory that sampling and training need. PATH is
+a Hugging Face model folder, a checkpoint, a GGUF file, or the name of a pulled model.`,
 		Example: `  envace model models/qwen3
   envace model smollm2-135m-instruct.Q4_1.gguf
   envace model runs/first/checkpoints/rl
@@ -57,22 +56,22 @@ func describeShape(w io.Writer, m *weights.Model) {
 	fmt.Fprintf(w, "model\t%s\n", m.Path)
 	fmt.Fprintf(w, "architecture\t%s\n", c.Arch)
 	fmt.Fprintf(w, "parameters\t%d\n", c.Params())
-	fmt.Fprintf(w, "layers\t%d of width %d, inner width %d\n", c.Layers, c.Width, c.MLP)
-	fmt.Fprintf(w, "heads\t%d of %d channels, %d for keys and values\n", c.Heads, c.HeadDim, c.KVHeads)
-	output := "its own matrix"
+	fmt.Fprintf(w, "layers\t%d, hidden size %d, MLP size %d\n", c.Layers, c.Width, c.MLP)
+	fmt.Fprintf(w, "attention\t%d heads of size %d, %d key-value heads\n", c.Heads, c.HeadDim, c.KVHeads)
+	output := "separate"
 	if c.Tied {
-		output = "the embedding"
+		output = "tied to the embedding"
 	}
-	fmt.Fprintf(w, "vocabulary\t%d, output by %s\n", c.Vocab, output)
+	fmt.Fprintf(w, "vocabulary\t%d, output matrix %s\n", c.Vocab, output)
 	fmt.Fprintf(w, "context\t%d tokens\n", c.Context)
 	rope := fmt.Sprintf("rotary, base %g", c.RopeTheta)
 	if c.RopeScaling != nil {
-		rope += fmt.Sprintf(", stretched %g times", c.RopeScaling.Factor)
+		rope += fmt.Sprintf(", scaled by %g", c.RopeScaling.Factor)
 	}
 	fmt.Fprintf(w, "positions\t%s\n", rope)
 }
 
-// describeStorage tells how the numbers are stored, the largest share first.
+// describeStorage lists the data types of the tensors, the largest share first.
 func describeStorage(w io.Writer, m *weights.Model) {
 	type share struct {
 		name            string
@@ -92,12 +91,12 @@ func describeStorage(w io.Writer, m *weights.Model) {
 		if i == 0 {
 			label = "stored as"
 		}
-		fmt.Fprintf(w, "%s\t%s: %d tensors, %d numbers, %s\n", label, s.name, s.tensors, s.params, run.Bytes(s.bytes))
+		fmt.Fprintf(w, "%s\t%s: %d tensors, %d elements, %s\n", label, s.name, s.tensors, s.params, run.Bytes(s.bytes))
 	}
 }
 
-// describeChat tells of the tokenizer and template; a model may lack either and
-// still have weights worth looking at.
+// describeChat describes the tokenizer and the chat template. A model without them can
+// still be described.
 func describeChat(w io.Writer, m *weights.Model) {
 	c, err := render.Open(m.Path, render.Config{})
 	if err != nil {
@@ -116,7 +115,7 @@ func describeChat(w io.Writer, m *weights.Model) {
 	}
 }
 
-// describeMemory tells what an engine takes with its usual options.
+// describeMemory estimates the memory of an engine with default options.
 func describeMemory(w io.Writer, c weights.Config) {
 	const rank = 16
 	full := cpu.MemoryEstimate(c, cpu.Options{})

@@ -10,20 +10,19 @@ import (
 	"envace/internal/weights"
 )
 
-// modelPath is where a model that was given as --model lies: a path that is there,
-// or else a model pulled by that name. Anything else is returned as it is, for
-// whoever opens it to complain of.
+// modelPath resolves the value of --model: an existing path, or else the name of a pulled
+// model. Anything else is returned unchanged, to fail when it is opened.
 func modelPath(given string) (string, error) {
 	path, err := pulledPath(given)
 	if err != nil {
 		return "", err
 	}
 	if base, ok := weights.AdapterBase(path); ok {
-		of := "the model it was trained on"
+		of := "its base model"
 		if base != "" {
 			of = fmt.Sprintf("%s (%s)", of, base)
 		}
-		return "", hinted{fmt.Errorf("open model: %s is a LoRA adapter, not a model", given), fmt.Sprintf("give %s as --model, and this as --adapter", of)}
+		return "", hinted{fmt.Errorf("open model: %s is a LoRA adapter, not a model", given), fmt.Sprintf("pass %s as --model and the adapter as --adapter", of)}
 	}
 	return path, nil
 }
@@ -34,7 +33,7 @@ func pulledPath(given string) (string, error) {
 		return given, nil
 	}
 	n, err := hub.ParseName(given)
-	if err != nil || strings.HasSuffix(n.Repo, ".gguf") { // no name of a model, but a path
+	if err != nil || strings.HasSuffix(n.Repo, ".gguf") { // not a model name: a path
 		return given, nil
 	}
 	cache, err := hub.CacheFromEnv(os.Getenv)
@@ -46,7 +45,7 @@ func pulledPath(given string) (string, error) {
 		return given, nil
 	}
 	if errors.Is(err, hub.ErrNotPulled) {
-		return "", hinted{fmt.Errorf("no file or folder %q, and as a name: %w", given, err), "fetch it with: envace model pull " + shellQuoted(given)}
+		return "", hinted{fmt.Errorf("%q is neither a file or folder nor a pulled model: %w", given, err), "download it with: envace model pull " + shellQuoted(given)}
 	}
 	return path, err
 }

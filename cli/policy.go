@@ -11,22 +11,22 @@ import (
 	"envace/rollout"
 )
 
-// modelOptions are the flags of commands that let a model speak.
+// modelOptions are the flags of commands that sample from a model.
 type modelOptions struct {
-	Model     string // folder or GGUF
-	Adapter   string // peft folder on top of it; "" is none
-	MaxTokens int    // of one message
-	Threads   int    // 0 is every core
-	Cache     int    // tokens of the sampler's cache; 0 is the engine's own bound
+	Model     string // folder, GGUF file or name of a pulled model
+	Adapter   string // folder of a PEFT adapter; "" for none
+	MaxTokens int    // per message
+	Threads   int    // 0: one per core
+	Cache     int    // size of the KV cache in tokens; 0: the engine's default
 }
 
-const cacheUsage = "most `tokens` whose keys and values are kept for sampling, the longest unused dropped first (0: about 512 MiB of them)"
+const cacheUsage = "size of the KV cache for sampling, in `tokens`; least recently used entries are evicted first (0: about 512 MiB)"
 
 func (o *modelOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.Model, "model", "", "`folder` of Hugging Face files (a checkpoint is one), a GGUF file, or the name of a pulled model")
-	f.StringVar(&o.Adapter, "adapter", "", "`folder` of a LoRA adapter of that model, in peft's form")
-	f.IntVar(&o.MaxTokens, "max-tokens", 512, "most `tokens` of one message")
-	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
+	f.StringVar(&o.Model, "model", "", "Hugging Face model `folder` or checkpoint, GGUF file, or name of a pulled model")
+	f.StringVar(&o.Adapter, "adapter", "", "`folder` of a LoRA adapter for the model, in PEFT format")
+	f.IntVar(&o.MaxTokens, "max-tokens", 512, "limit of `tokens` per message")
+	f.IntVar(&o.Threads, "threads", 0, "`number` of threads (0: one per core)")
 	f.IntVar(&o.Cache, "cache-tokens", 0, cacheUsage)
 }
 

@@ -19,15 +19,15 @@ func pullCommand() *cobra.Command {
 	var revision, file string
 	cmd := &cobra.Command{
 		Use:   "pull OWNER/NAME",
-		Short: "Fetch a model from the Hugging Face hub",
-		Long: `Fetch a model from the Hugging Face hub into the cache that Hugging Face's own
-tools use. Only the files that envace reads are fetched: configuration, tokenizer,
-templates and safetensors, or an adapter, or one GGUF file. Each is checked against
-the hub's checksum. What was interrupted goes on where it ended. Afterwards --model
-OWNER/NAME finds it.
+		Short: "Download a model from the Hugging Face Hub",
+		Long: `Download a model from the Hugging Face Hub into the cache that Hugging Face's own
+tools use. Only the files that envace reads are downloaded: configuration, tokenizer,
+chat templates and safetensors, or an adapter, or one GGUF file. Each file is verified
+against the hub's checksum. An interrupted download resumes where it stopped. The
+model can then be used with --model OWNER/NAME.
 
-HF_ENDPOINT names another hub, HF_HOME or HF_HUB_CACHE another place, and HF_TOKEN
-a token for models that are not open to all.`,
+Set HF_ENDPOINT to use another hub, HF_HOME or HF_HUB_CACHE to use another cache, and
+HF_TOKEN to your access token for gated or private models.`,
 		Example: `  envace model pull Qwen/Qwen3-0.6B
   envace model pull Qwen/Qwen3-0.6B --revision refs/pr/1
   envace model pull Qwen/Qwen3-0.6B-GGUF --file Qwen3-0.6B-Q8_0.gguf`,
@@ -42,25 +42,25 @@ a token for models that are not open to all.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&revision, "revision", "", "`branch`, tag or commit (default: main)")
-	f.StringVar(&file, "file", "", "fetch this `file` alone, such as one of several GGUF files")
+	f.StringVar(&file, "file", "", "download only this `file`, such as one of several GGUF files")
 	return cmd
 }
 
-// pullName is the name with what the flags say of it.
+// pullName returns the name with the revision and file from the flags.
 func pullName(text, revision, file string) (hub.Name, error) {
 	n, err := hub.ParseName(text)
 	if err != nil {
 		return n, err
 	}
 	if revision != "" && n.Revision != "" || file != "" && n.File != "" {
-		return n, fmt.Errorf("%q already names a revision or file: leave out the flag", text)
+		return n, fmt.Errorf("%q already names a revision or file: remove the flag", text)
 	}
 	put(&n.Revision, revision)
 	put(&n.File, file)
-	return hub.ParseName(n.String()) // checks what the flags said
+	return hub.ParseName(n.String()) // validates the flags
 }
 
-// pull fetches a model and prints where it lies.
+// pull downloads a model and prints its path.
 func pull(ctx context.Context, n hub.Name, stdout, stderr io.Writer) error {
 	h, err := hub.FromEnv(os.Getenv)
 	if err != nil {
@@ -71,10 +71,10 @@ func pull(ctx context.Context, n hub.Name, stdout, stderr io.Writer) error {
 	got, err := h.Pull(ctx, n)
 	watch.Close()
 	if errors.Is(err, hub.ErrManyFiles) {
-		return hinted{err, "name it: envace model pull " + n.String() + " --file FILE.gguf"}
+		return hinted{err, "choose one with: envace model pull " + n.String() + " --file FILE.gguf"}
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		return hinted{err, "free some space, and go on with: envace model pull " + shellQuoted(n.String())}
+		return hinted{err, "free some space, and continue with: envace model pull " + shellQuoted(n.String())}
 	}
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func pull(ctx context.Context, n hub.Name, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// pullWatch shows a pull as stages of bytes.
+// pullWatch shows the progress of a pull in bytes.
 type pullWatch struct {
 	*run.Progress
 	began, shown time.Time
@@ -96,7 +96,7 @@ func (w *pullWatch) Stage(name string, from, total int64) {
 	w.StageBytes(name, from, total)
 }
 
-// At tells how far it is, at most ten times a second.
+// At updates the progress, at most ten times a second.
 func (w *pullWatch) At(done int64, file string) {
 	const often = 100 * time.Millisecond
 	now := time.Now()
@@ -111,5 +111,5 @@ func (w *pullWatch) At(done int64, file string) {
 	w.Done(int(done), parts...)
 }
 
-// Note is a line above the progress.
+// Note prints a line above the progress line.
 func (w *pullWatch) Note(text string) { w.Printf("%s", text) }

@@ -15,10 +15,9 @@ import (
 func reportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "report DIR",
-		Short: "Print a run's results and write its report.html anew",
-		Long: `Print the results of the run in DIR as a table, and write its report.html anew
-from report.json. The page is one file: it can be mailed, printed and read
-without a network.`,
+		Short: "Print a run's results and rebuild its report.html",
+		Long: `Print the results of the run in DIR as a table, and rebuild its report.html from
+report.json. The page is a single file that can be mailed, printed and read offline.`,
 		Example: "  envace report runs/first",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -36,7 +35,7 @@ without a network.`,
 	}
 }
 
-// printReport prints what a person asks first: who solved how much.
+// printReport prints the success rates, the comparisons and the limitations.
 func printReport(w io.Writer, r run.Report) {
 	fmt.Fprintf(w, "%s\n", r.Title)
 	if r.Summary != "" {

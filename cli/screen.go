@@ -12,7 +12,7 @@ import (
 	"envace/rollout"
 )
 
-// screen prints a dialogue, in colour on a terminal.
+// screen prints a dialogue, in colour if it is a terminal.
 type screen struct {
 	w           io.Writer
 	color, live bool
@@ -24,7 +24,7 @@ func newScreen(w io.Writer) *screen {
 	return &screen{w, live && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", live}
 }
 
-// The colours of sources; signs and names tell them apart without.
+// The colours of sources. Without colour, signs and names distinguish them.
 var colours = map[rollout.Source]int{
 	rollout.FromPolicy: 34, rollout.FromImagined: 33, rollout.FromReal: 32, rollout.FromRecord: 32, rollout.FromHarness: 31,
 }
@@ -36,7 +36,7 @@ func (s *screen) paint(code int, text string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", code, text)
 }
 
-// entry prints one message: who speaks, what is thought, said and called.
+// entry prints one message: its source, thinking, content and calls.
 func (s *screen) entry(e rollout.Entry) {
 	label := s.paint(colours[e.Source], fmt.Sprintf("%-11s", run.Sign(e.Source)))
 	m := e.Message
@@ -53,12 +53,12 @@ func (s *screen) entry(e rollout.Entry) {
 
 func (s *screen) arguments(c chat.Call) string { return s.paint(90, string(c.Arguments)) }
 
-// note prints what no one in the dialogue says.
+// note prints a line that is not part of the dialogue.
 func (s *screen) note(format string, args ...any) {
 	fmt.Fprintln(s.w, s.paint(90, fmt.Sprintf(format, args...)))
 }
 
-// prompt asks a person for a line; in a pipe nobody needs that.
+// prompt prints the input prompt, on a terminal only.
 func (s *screen) prompt() {
 	if s.live {
 		fmt.Fprintf(s.w, "%-11s ", run.Sign(rollout.FromUser))

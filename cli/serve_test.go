@@ -96,7 +96,7 @@ func TestServe(t *testing.T) {
 	}
 	rest, err := io.ReadAll(events)
 	if err != nil || !strings.HasSuffix(string(rest), "data: [DONE]\n\n") || strings.Count(string(rest), "data: ") < 50 {
-		t.Errorf("the answer under way ends with %q, %v", rest, err)
+		t.Errorf("the response in progress ends with %q, %v", rest, err)
 	}
 	if said, _ := s.lines.ReadString('\n'); said != "stopped\n" {
 		t.Errorf("it said %q", said)
@@ -106,7 +106,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// Answers that take longer than --drain are given up, and it is told.
+// Responses that take longer than --drain are cancelled, and the error says so.
 func TestServeGivesUp(t *testing.T) {
 	dir := t.TempDir()
 	baseCopy(t, filepath.Join(dir, "base"))

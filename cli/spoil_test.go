@@ -59,7 +59,7 @@ func spoilt(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// rewrite lays the weights of dir out anew, as change says.
+// rewrite rewrites the weights of dir as changed by change.
 func rewrite(ts *testscript.TestScript, dir string, change func([]weights.Info) []weights.Info) {
 	m, err := weights.Open(dir)
 	ts.Check(err)

@@ -14,23 +14,23 @@ import (
 
 // trainOptions is the command line of envace train.
 type trainOptions struct {
-	Recipe     string   // name of a built-in recipe; "" chooses by Data
+	Recipe     string   // name of a built-in recipe; "": depends on Suite and Data
 	Config     string   // config.json of an earlier run, instead of a recipe
-	Set        []string // key=value, over the recipe
-	Model      string   // folder or GGUF; "" is what the recipe says
-	Suite      string   // NAME or NAME:ARG; "" is what the recipe says
+	Set        []string // key=value, overriding the recipe
+	Model      string   // folder, GGUF file or name; "": the recipe's
+	Suite      string   // NAME or NAME:ARG; "": the recipe's
 	Data       string   // JSONL of dialogues, short for the suite dialogues:FILE
 	Checklists string   // JSONL of their checklists
-	FewShot    string   // records that REHEARSE is shown; "" is what the recipe says
-	With       []string // baselines outside the default time
+	FewShot    string   // recorded calls in REHEARSE's prompt; "": the recipe's
+	With       []string // optional baselines
 	Out        string
 	Resume     bool
 	Seed       uint64
 	SeedGiven  bool
-	Threads    int     // 0 is every core
-	Memory     float64 // GiB; 0 is no bound
-	Cache      int     // tokens of the sampler's cache; 0 is the engine's own bound
-	LoRA       int     // rank; 0 trains all weights
+	Threads    int     // 0: one per core
+	Memory     float64 // GiB; 0: unlimited
+	Cache      int     // size of the KV cache in tokens; 0: the engine's default
+	LoRA       int     // rank; 0: train all weights
 	SkipBad    bool
 
 	Stdout, Stderr io.Writer
@@ -40,13 +40,13 @@ func (a app) trainCommand() *cobra.Command {
 	var o trainOptions
 	cmd := &cobra.Command{
 		Use:   "train",
-		Short: "Train a model by a recipe",
-		Long: `Train a model by a recipe: fine-tune both roles on the experts' episodes, then
-improve the policy on episodes that it imagines from end to end. The run folder
-holds the settings, metrics, every episode, checkpoints and a report.
+		Short: "Train a model with a recipe",
+		Long: `Train a model with a recipe: fine-tune both roles on expert episodes, then improve
+the policy by RL on episodes it imagines from start to finish. The run folder holds
+the settings, metrics, all episodes, checkpoints and a report.
 
-A flag wins over --set, and --set over the recipe. A run that was interrupted goes
-on with --resume and ends with the same files. The suites:
+Flags override --set, and --set overrides the recipe. Continue an interrupted run with
+--resume: it produces the same files as an uninterrupted one. Suites:
 
 ` + a.describe(),
 		Example: `  envace train
@@ -68,32 +68,32 @@ on with --resume and ends with the same files. The suites:
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Recipe, "recipe", "", "`name` of a built-in recipe: "+strings.Join(recipes.Names(), ", ")+" (default: quickstart, or dialogues for recorded dialogues)")
-	f.StringVar(&o.Config, "config", "", "settings of an earlier run, instead of a recipe: the `file` config.json")
-	f.StringArrayVar(&o.Set, "set", nil, "override a setting of the recipe, such as rl.steps=20, by `key=value` (repeatable)")
-	f.StringVar(&o.Model, "model", "", "model to start from: a `folder` of Hugging Face files, a GGUF file, or the name of a pulled model")
-	f.StringVar(&o.Suite, "suite", "", "`name` of the suite to train and measure on (default: workbench)")
-	f.StringVar(&o.Data, "data", "", "dialogues to learn from, a JSONL `file`: short for --suite dialogues:FILE")
-	f.StringVar(&o.Checklists, "checklists", "", "checklists of the dialogues, a JSONL `file`")
-	f.StringVar(&o.FewShot, "few-shot", "", "`which` recorded calls of a task REHEARSE is shown: none, past (up to the user turn under way) or all")
-	f.StringSliceVar(&o.With, "with", nil, "`baselines` to train too: sft-more, sft-all, real")
-	f.BoolVar(&o.SkipBad, "skip-bad", false, "leave out rows of --data that cannot be read, instead of stopping")
-	f.StringVar(&o.Out, "out", "", "run `folder`, new or empty (default: a new one under runs/)")
-	f.BoolVar(&o.Resume, "resume", false, "go on with the run in --out from its last checkpoint")
-	f.Uint64Var(&o.Seed, "seed", 0, "random `seed`, instead of the recipe's")
-	f.IntVar(&o.Threads, "threads", 0, "`number` of processor threads (0: every core)")
-	f.Float64Var(&o.Memory, "memory", 0, "most `GiB` that weights, training and sampling take together (0: as much as the rows need)")
+	f.StringVar(&o.Config, "config", "", "config.json `file` of an earlier run, to use its settings instead of a recipe")
+	f.StringArrayVar(&o.Set, "set", nil, "override a setting of the recipe: `key=value`, such as rl.steps=20 (repeatable)")
+	f.StringVar(&o.Model, "model", "", "model to start from: Hugging Face model `folder`, GGUF file, or name of a pulled model")
+	f.StringVar(&o.Suite, "suite", "", "`name` of the suite to train and test on (default: workbench)")
+	f.StringVar(&o.Data, "data", "", "JSONL `file` of dialogues to train on: short for --suite dialogues:FILE")
+	f.StringVar(&o.Checklists, "checklists", "", "JSONL `file` with the checklists of the dialogues")
+	f.StringVar(&o.FewShot, "few-shot", "", "`which` recorded calls of the task to put into REHEARSE's prompt: none, past (up to the current user turn) or all")
+	f.StringSliceVar(&o.With, "with", nil, "`baselines` to train as well: sft-more, sft-all, real")
+	f.BoolVar(&o.SkipBad, "skip-bad", false, "skip unreadable lines of --data and --checklists instead of failing")
+	f.StringVar(&o.Out, "out", "", "run `folder`, new or empty (default: a new folder under runs/)")
+	f.BoolVar(&o.Resume, "resume", false, "continue the run in --out from its last checkpoint")
+	f.Uint64Var(&o.Seed, "seed", 0, "random `seed` (default: the recipe's)")
+	f.IntVar(&o.Threads, "threads", 0, "`number` of threads (0: one per core)")
+	f.Float64Var(&o.Memory, "memory", 0, "memory limit in `GiB` for weights, training and sampling together (0: no limit)")
 	f.IntVar(&o.Cache, "cache-tokens", 0, cacheUsage)
-	f.IntVar(&o.LoRA, "lora", 0, "train a low-rank adapter of this `rank`, not all weights")
+	f.IntVar(&o.LoRA, "lora", 0, "train a LoRA adapter of this `rank` instead of all weights")
 	return cmd
 }
 
-// check refuses flags that contradict each other.
+// check rejects flags that contradict each other.
 func (o trainOptions) check(f *pflag.FlagSet) error {
 	if f.Changed("config") && f.Changed("recipe") {
-		return usageError{errors.New("--config and --recipe both give the settings: leave one out")}
+		return usageError{errors.New("--config and --recipe both set the settings: remove one")}
 	}
 	if f.Changed("suite") && f.Changed("data") {
-		return usageError{errors.New("--suite and --data both name what to train on: leave one out")}
+		return usageError{errors.New("--suite and --data both name the training data: remove one")}
 	}
 	if !o.Resume {
 		return nil
@@ -105,7 +105,7 @@ func (o trainOptions) check(f *pflag.FlagSet) error {
 		}
 	})
 	if len(surplus) > 0 {
-		return usageError{fmt.Errorf("--resume goes on with the settings of the run in --out: leave out %s", strings.Join(surplus, ", "))}
+		return usageError{fmt.Errorf("--resume uses the settings of the run in --out: remove %s", strings.Join(surplus, ", "))}
 	}
 	return required("out", o.Out)
 }

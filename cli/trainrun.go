@@ -16,7 +16,7 @@ import (
 	"envace/rollout"
 )
 
-// runTrain carries out the recipe and shows what came of it.
+// runTrain runs the recipe and prints its results.
 func (a app) runTrain(ctx context.Context, o trainOptions) error {
 	s, err := o.settings()
 	if err != nil {
@@ -26,7 +26,7 @@ func (a app) runTrain(ctx context.Context, o trainOptions) error {
 		o.Out = freshFolder(s.Recipe)
 	}
 	if s.Memory > 0 {
-		debug.SetMemoryLimit(int64(s.Memory * (1 << 30))) // garbage gives way before the bound does
+		debug.SetMemoryLimit(int64(s.Memory * (1 << 30))) // collect garbage before the limit is reached
 	}
 	err = recipe.Run(ctx, s, recipe.Options{Out: o.Out, Resume: o.Resume, Progress: o.Stderr, Suites: a.suites, Policy: otherPolicy(o)})
 	if err != nil {
@@ -41,19 +41,19 @@ func (a app) runTrain(ctx context.Context, o trainOptions) error {
 	return nil
 }
 
-// resumable adds to the end of a run, where that helps, how to go on with it.
+// resumable adds to the error of a run, where that helps, the command that continues it.
 func resumable(err error, out string) error {
 	resume := "envace train --resume --out " + shellQuoted(out)
 	switch {
 	case errors.Is(err, recipe.ErrInterrupted):
-		return hinted{err, "go on with: " + resume}
+		return hinted{err, "continue with: " + resume}
 	case errors.Is(err, syscall.ENOSPC):
-		return hinted{err, "free some space, and go on from the last checkpoint with: " + resume}
+		return hinted{err, "free some space, and continue from the last checkpoint with: " + resume}
 	}
 	return err
 }
 
-// shellQuoted writes a path as a shell reads it.
+// shellQuoted quotes a path for the shell.
 func shellQuoted(path string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:=@,", r)
@@ -64,8 +64,8 @@ func shellQuoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// freshFolder is the run folder of a run that was not given one: runs/NAME, or
-// the first runs/NAME-2, runs/NAME-3, … that is not there.
+// freshFolder is the default run folder: runs/NAME, or the first of runs/NAME-2,
+// runs/NAME-3, … that does not exist.
 func freshFolder(name string) string {
 	dir := filepath.Join("runs", name)
 	for n := 2; ; n++ {
@@ -76,8 +76,8 @@ func freshFolder(name string) string {
 	}
 }
 
-// settings are those of the run to resume, of --config or of the recipe, with
-// --set and then the flags over them.
+// settings returns the settings of the run to resume, of --config or of the recipe,
+// overridden by --set and then by the flags.
 func (o trainOptions) settings() (recipe.Settings, error) {
 	if o.Resume {
 		var s recipe.Settings
@@ -114,10 +114,10 @@ func (o trainOptions) settings() (recipe.Settings, error) {
 	return s, err
 }
 
-// dialogues begins the names of suites that are files of recorded dialogues.
+// dialogues is the prefix of suite names for files of recorded dialogues.
 const dialogues = "dialogues:"
 
-// suite is what --suite or --data names; "" is neither.
+// suite is the suite named by --suite or --data; "" if neither is given.
 func (o trainOptions) suite() string {
 	if o.Data != "" {
 		return dialogues + o.Data
@@ -125,7 +125,7 @@ func (o trainOptions) suite() string {
 	return o.Suite
 }
 
-// otherPolicy opens the models that speak beside the one that is trained: a server,
+// otherPolicy opens the models that play roles besides the trained one: a server,
 // openai:URL#MODEL, or a model by path or name.
 func otherPolicy(o trainOptions) func(context.Context, string) (rollout.Policy, func() error, error) {
 	return func(ctx context.Context, name string) (rollout.Policy, func() error, error) {
@@ -157,7 +157,7 @@ func (o trainOptions) source() (recipe.Settings, error) {
 	return s, nil
 }
 
-// put sets a setting where a flag was given.
+// put sets a setting if the flag was given.
 func put[T comparable](setting *T, flag T) {
 	var none T
 	if flag != none {

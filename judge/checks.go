@@ -1,4 +1,4 @@
-// Package judge decides checklist items and so gives episodes their reward.
+// Package judge decides checklist items, which determine the reward of an episode.
 package judge
 
 import (
@@ -14,18 +14,18 @@ import (
 	"envace/task"
 )
 
-// Checklist judges item by item: a machine check decides what it can, and what
-// needs a reader goes to the reader. Every item is judged once, on the finished
-// user turn, after the items that it depends on.
+// Checklist judges item by item: by the item's machine check if it has one, otherwise by
+// the reader. Every item is judged once, on the finished user turn, after the items that
+// it depends on.
 type Checklist struct {
-	Reader Reader // nil: what needs a reader is unknown, and dropped
+	Reader Reader // nil: items that need a reader are unknown, and dropped
 }
 
-// Reader decides items that no machine check can.
+// Reader decides items that have no machine check, such as an LLM judge.
 type Reader interface {
-	// Read answers the question of item about the user turn ep.User of ep: Pass, Fail
-	// or Unknown, and why. An error counts as Unknown: a reader that fails ends no
-	// run, and is no reward.
+	// Read answers the question of item about user turn ep.User of ep: Pass, Fail or
+	// Unknown, and why. An error counts as Unknown: a failing reader neither ends the run
+	// nor affects the reward.
 	Read(ctx context.Context, ep *rollout.Episode, item task.Item) (outcome rollout.Outcome, why string, err error)
 }
 
@@ -223,8 +223,8 @@ func (t *turn) check(item task.Item) (rollout.Outcome, string) {
 	}
 }
 
-// toolCall looks for a call with these very arguments, made after everything
-// that it refers to was answered.
+// toolCall looks for a call with exactly these arguments, made after the results that the
+// arguments refer to.
 func (t *turn) toolCall(item task.Item) (rollout.Outcome, string) {
 	c := item.Check
 	want := map[string]json.RawMessage{}
@@ -259,8 +259,8 @@ func (t *turn) toolCall(item task.Item) (rollout.Outcome, string) {
 	return rollout.Fail, fmt.Sprintf("no call %s %s", c.Name, args)
 }
 
-// find returns the first matching call at or after from, if possible one that
-// satisfies no other item yet; -1 if there is none.
+// find returns the first matching call at or after from, preferably one that does not
+// satisfy another item yet; -1 if there is none.
 func (t *turn) find(name string, args []byte, from int) int {
 	found := -1
 	for i := from; i < len(t.calls); i++ {
@@ -287,7 +287,7 @@ func (t *turn) taken(i int) bool {
 	return false
 }
 
-// asks names the items whose answers c looks at.
+// asks returns the items whose results c refers to.
 func asks(c task.Cond) []string {
 	if ref, ok := task.AsRef(c.Value); ok {
 		return []string{c.Ref.Item, ref.Item}
@@ -295,7 +295,7 @@ func asks(c task.Cond) []string {
 	return []string{c.Ref.Item}
 }
 
-// missing names the first item that c asks about and whose call was not made.
+// missing returns the first item that c refers to and whose call was not made.
 func (t *turn) missing(c task.Cond) string {
 	for _, id := range asks(c) {
 		if !t.made(id) {
@@ -318,8 +318,8 @@ func (t *turn) results(item string) (string, bool) {
 	return t.calls[i].Result, true
 }
 
-// toolResult decides only whether an error came where one is deserved: paying a
-// result for being no error would teach REHEARSE never to object.
+// toolResult decides only items that expect an error: rewarding a result for not being
+// an error would teach REHEARSE never to return errors.
 func (t *turn) toolResult(c *task.Check) (rollout.Outcome, string) {
 	if !c.ExpectError {
 		return rollout.Unknown, "a result is not paid for being no error"
@@ -342,8 +342,7 @@ func (t *turn) toolResult(c *task.Check) (rollout.Outcome, string) {
 	return rollout.Pass, ""
 }
 
-// read lets the reader decide. Whatever goes wrong with it leaves the item
-// unknown.
+// read asks the reader. If the reader fails, the item is unknown.
 func (t *turn) read(item task.Item) (outcome rollout.Outcome, why string) {
 	if t.reader == nil {
 		return rollout.Unknown, "needs a reader"
@@ -375,11 +374,10 @@ func (t *turn) reply(c *task.Check) (rollout.Outcome, string) {
 	return Said(said, c, t.ep.Asked(t.ep.User), t.results, t.made)
 }
 
-// Said decides a reply check on the text of a reply to what the user asked;
-// results gives the answers that its references point into, made says whether an
-// item's call was made.
+// Said decides a reply check on the reply said to the user's message asked. results
+// resolves its references; made reports whether an item's call was made.
 func Said(said string, c *task.Check, asked string, results task.Results, made func(item string) bool) (rollout.Outcome, string) {
-	right := asked // numbers in it may be said
+	right := asked // text whose numbers the reply may contain
 	for _, v := range c.Contains {
 		if ref, ok := task.AsRef(v); ok && !made(ref.Item) {
 			return rollout.Fail, "the call of " + ref.Item + " was not made"

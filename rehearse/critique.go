@@ -11,7 +11,7 @@ import (
 
 // Critique is the policy's own assessment of an imagined episode.
 type Critique struct {
-	Verdict string   `json:"verdict"` // Good or Bad; "" where it could not be read
+	Verdict string   `json:"verdict"` // Good or Bad; "" if it could not be parsed
 	Risks   []string `json:"risks,omitempty"`
 }
 
@@ -28,7 +28,7 @@ Say whether acting like this would do what the user asks, no more and no less. A
 	briefCritique = "judge this:"
 )
 
-// CritiqueMessages is the prompt of a critique: the episode as a transcript.
+// CritiqueMessages returns the prompt of a critique, with a transcript of the episode.
 func CritiqueMessages(ep *rollout.Episode, brief bool) []chat.Message {
 	system := critiqueRules
 	if brief {
@@ -40,7 +40,7 @@ func CritiqueMessages(ep *rollout.Episode, brief bool) []chat.Message {
 	}
 }
 
-// transcript writes the episode without private thinking.
+// transcript writes the episode without thinking.
 func transcript(ep *rollout.Episode) string {
 	var b strings.Builder
 	for _, e := range ep.Entries {
@@ -61,8 +61,8 @@ func transcript(ep *rollout.Episode) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// ParseCritique reads the first JSON object of a critique; thinking before it
-// is passed over. A verdict that is neither good nor bad counts as unread.
+// ParseCritique parses the first JSON object of a critique, after any thinking. It
+// returns an empty Critique if there is none or its verdict is neither good nor bad.
 func ParseCritique(text string) Critique {
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
 		text = text[i:]
@@ -78,7 +78,7 @@ func ParseCritique(text string) Critique {
 	return c
 }
 
-// Text is the critique as SFT teaches it.
+// Text returns the critique in the format of SFT.
 func (c Critique) Text() string {
 	risks := ""
 	if len(c.Risks) > 0 {

@@ -9,17 +9,16 @@ import (
 	"envace/task"
 )
 
-// Memory is what is kept of the rehearsals: a plan and warnings. [Distil] lets no
-// value into it that a tool was imagined to return, so nothing imagined can reach
-// a real call.
+// Memory is what the agent keeps from its rehearsals: a plan and warnings. [Distil] never
+// puts an imagined tool result into it, so imagined values cannot reach a real call.
 type Memory struct {
-	Plan  []string // names of the tools to call, in order
+	Plan  []string // tools to call, in order
 	Risks []string
 }
 
-// Distil keeps the plan that most of the well-judged rehearsals share; the first
-// of them where they differ. Without one that was judged good there is no plan. A
-// risk that repeats an imagined value is dropped.
+// Distil returns the memory of the rehearsals. Its plan is the most frequent one among
+// the rehearsals judged good, the first of them on a tie; there is no plan if none was
+// judged good. Risks that repeat an imagined value are dropped.
 func Distil(imagined []Imagined) Memory {
 	var m Memory
 	votes := 0
@@ -38,8 +37,8 @@ func Distil(imagined []Imagined) Memory {
 	return m
 }
 
-// repeats reports whether risk says a value that a tool was imagined to return,
-// and that the user did not say.
+// repeats reports whether risk mentions a value of an imagined result that the user did
+// not mention.
 func repeats(risk string, ep *rollout.Episode) bool {
 	var told strings.Builder
 	for _, e := range ep.Entries {
@@ -70,7 +69,7 @@ func agree(imagined []Imagined, plan []string) int {
 	return n
 }
 
-// Plan is the sequence of tools that an episode called.
+// Plan returns the sequence of tools that an episode called.
 func Plan(ep *rollout.Episode) []string {
 	plan := []string{}
 	for _, x := range ep.Exchanges() {
@@ -81,8 +80,7 @@ func Plan(ep *rollout.Episode) []string {
 	return plan
 }
 
-// Text is the memory as the agent reads it, marked as imagined; "" if nothing
-// is kept.
+// Text returns the memory as the agent reads it, marked as imagined; "" if it is empty.
 func (m Memory) Text() string {
 	var parts []string
 	if len(m.Plan) > 0 {
@@ -94,7 +92,7 @@ func (m Memory) Text() string {
 	return strings.Join(parts, "\n")
 }
 
-// Remember returns t with the memory at the end of its system message.
+// Remember returns t with the memory appended to its system message.
 func Remember(t task.Task, m Memory) task.Task {
 	text := m.Text()
 	if text == "" {

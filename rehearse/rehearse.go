@@ -1,10 +1,10 @@
-// Package rehearse is private rehearsal at test time: before it acts for real,
-// the agent imagines N episodes, criticises each, keeps a short memory, and then
-// executes once. No real tool is touched while it rehearses.
+// Package rehearse implements private rehearsal at test time: before acting for real, the
+// agent imagines N episodes, critiques each, keeps a short memory, and then executes the
+// task once. It calls no real tools while rehearsing.
 //
-// This is the simplest form: parallel, a fixed N, self-evaluation by one critique
-// an episode, a memory of plan and warnings. The memory never carries predicted
-// values.
+// This is the simplest variant: parallel episodes, a fixed N, self-evaluation by one
+// critique per episode, and a memory of a plan and warnings. The memory never contains
+// imagined values.
 package rehearse
 
 import (
@@ -20,24 +20,24 @@ import (
 	"envace/task"
 )
 
-// Rehearser rehearses before it plays.
+// Rehearser rehearses a task before playing it.
 type Rehearser struct {
-	Cast   rollout.Cast   // who acts and who criticises; Worlds holds who rehearses
-	Worlds rollout.Worlds // imagined: tools of rollout.Rehearsal
-	N      int            // imagined episodes; 0 plays at once
+	Cast   rollout.Cast   // its Act and Critique are used; Worlds has its own REHEARSE policy
+	Worlds rollout.Worlds // imagined worlds, with rollout.Rehearsal as tools
+	N      int            // number of imagined episodes; 0: no rehearsal
 	Limits rollout.Limits
-	Brief  bool // the short wording, for models of a few million parameters
+	Brief  bool // use the short prompts, for models of a few million parameters
 }
 
-// Imagined is one rehearsal and what the policy thinks of it.
+// Imagined is one imagined episode with its critique.
 type Imagined struct {
 	Episode  *rollout.Episode
 	Critique Critique
-	Turn     *rollout.Turn // the critique as sampled; nil where the window has no room for one
+	Turn     *rollout.Turn // the critique as sampled; nil if it did not fit into the context window
 }
 
-// Rehearse imagines N episodes of t and criticises them, all at once. Rehearsal n
-// draws from (seed, n) alone.
+// Rehearse imagines N episodes of t and critiques them, concurrently. The random seed of
+// rehearsal n depends only on (seed, n).
 func (r Rehearser) Rehearse(ctx context.Context, t task.Task, seed uint64) ([]Imagined, error) {
 	out := make([]Imagined, r.N)
 	g, ctx := errgroup.WithContext(ctx)
@@ -59,7 +59,7 @@ func (r Rehearser) imagine(ctx context.Context, t task.Task, seed uint64) (Imagi
 	return r.criticise(ctx, ep, seed)
 }
 
-// criticise lets the critic assess an imagined episode.
+// criticise samples the critique of an imagined episode.
 func (r Rehearser) criticise(ctx context.Context, ep *rollout.Episode, seed uint64) (Imagined, error) {
 	prompt := rollout.Prompt{Messages: CritiqueMessages(ep, r.Brief)}
 	turn, said, err := r.Cast.Critique.Speak(ctx, rollout.Critique, prompt, seeds.Derive(seed, seeds.Of(string(rollout.Critique))))
@@ -72,8 +72,8 @@ func (r Rehearser) criticise(ctx context.Context, ep *rollout.Episode, seed uint
 	return Imagined{ep, ParseCritique(said.Content), turn}, nil
 }
 
-// Play rehearses t and then plays it once in world, with the memory at the end
-// of the system message. game gives everything else of the real execution.
+// Play rehearses t and then plays it once with game, with the memory appended to the
+// system message.
 func (r Rehearser) Play(ctx context.Context, t task.Task, game rollout.Game) (*rollout.Episode, []Imagined, error) {
 	imagined, err := r.Rehearse(ctx, t, seeds.Derive(game.Seed, seeds.Of("rehearse")))
 	if err != nil {

@@ -9,9 +9,10 @@ import (
 	"envace/task"
 )
 
-// FirstOf is several toolsets, asked in order: the first that takes a call answers
-// it. FirstOf{Records{}, ReadOnly(real), rehearsal} looks a call up in the record,
-// makes it for real if it only reads, and imagines the answer to any other.
+// FirstOf tries several toolsets in order: a call is answered by the first toolset that
+// does not return ErrNotAnswered. FirstOf{Records{}, ReadOnly(real), rehearsal} answers a
+// call from the record if it can, otherwise executes it if it only reads, and imagines
+// the result otherwise.
 type FirstOf []Toolset
 
 // OpenTools opens all toolsets, or none.
@@ -46,8 +47,7 @@ func (f firstOf) Close() error {
 	return errors.Join(errs...)
 }
 
-// ReadOnly is set for calls of tools that change nothing (chat.Function.Write is
-// false); other calls never reach it.
+// ReadOnly restricts set to calls of read-only tools (chat.Function.Write is false).
 func ReadOnly(set Toolset) Toolset {
 	return filter{set, func(ep *Episode, c chat.Call) bool {
 		f, ok := ep.Task.Tool(c.Name)
@@ -55,7 +55,7 @@ func ReadOnly(set Toolset) Toolset {
 	}}
 }
 
-// Named is set for calls of the named tools; other calls never reach it.
+// Named restricts set to calls of the named tools.
 func Named(set Toolset, names ...string) Toolset {
 	return filter{set, func(_ *Episode, c chat.Call) bool { return slices.Contains(names, c.Name) }}
 }
@@ -85,16 +85,15 @@ func (f filtered) Call(ctx context.Context, ep *Episode, call chat.Call) (Result
 	return f.Tools.Call(ctx, ep, call)
 }
 
-// Records are tools that answer from the task's record: a call that was recorded
-// with these arguments gets its recorded result, any other is not answered.
+// Records answers from the task's recorded calls: a call that was recorded with the same
+// arguments gets the recorded result; any other is not answered.
 type Records struct{}
 
-// OpenTools returns the record of t.
+// OpenTools returns r itself.
 func (r Records) OpenTools(context.Context, task.Task, uint64) (Tools, error) { return r, nil }
 
-// Call looks call up, first among the records of the user turn under way. A call
-// that was recorded several times there gets its results in their order, and then
-// the last one again.
+// Call looks call up, first among the records of the current user turn. A call that was
+// recorded several times there gets the results in order, and from then on the last one.
 func (Records) Call(_ context.Context, ep *Episode, call chat.Call) (Result, error) {
 	records := recorded(ep.Task, call, ep.User)
 	if len(records) == 0 {

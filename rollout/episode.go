@@ -1,6 +1,6 @@
-// Package rollout plays tasks: a policy acts, a world replies, and what comes of
-// it is an Episode. In world rehearsal the world is the same policy in its other
-// role: see [Rehearsal].
+// Package rollout plays tasks: a policy acts, a world replies, and the result is an
+// Episode. In world rehearsal, the world is the same policy in its other role: see
+// [Rehearsal].
 package rollout
 
 import (
@@ -13,32 +13,32 @@ import (
 	"envace/task"
 )
 
-// Role is what the policy does when it speaks. (The speaker of a message is
-// chat.Role.)
+// Role is the role in which a policy generates a message. (The role of a message in a
+// chat is chat.Role.)
 type Role string
 
 // The roles.
 const (
-	Act      Role = "act"      // talk to the user or call a tool
-	Rehearse Role = "rehearse" // write what a tool would have answered
-	Critique Role = "critique" // assess an imagined episode (test time)
+	Act      Role = "act"      // reply to the user or call tools
+	Rehearse Role = "rehearse" // imagine the result of a tool call
+	Critique Role = "critique" // assess an imagined episode (at test time)
 )
 
 // Turn is one sampled message with its exact tokens.
 type Turn struct {
 	Role     Role
-	Speaker  string // the name of the policy that wrote it
-	User     int    // the user turn that it belongs to
-	Prompt   []int  // tokens the policy saw
+	Speaker  string // name of the policy that generated it
+	User     int    // index of its user turn
+	Prompt   []int  // prompt tokens
 	Sequence engine.Sequence
-	Errors   []render.CallError // blocks of it that are no calls
-	Usage    chat.Usage         // of a turn without tokens, see Policy.Completer: as the server counts
+	Errors   []render.CallError // malformed call blocks
+	Usage    chat.Usage         // token counts of the server, for a turn without tokens (see Policy.Completer)
 }
 
-// Sampled is the number of tokens that were sampled for the turn.
+// Sampled returns the number of tokens sampled for the turn.
 func (t *Turn) Sampled() int { return max(len(t.Sequence.Tokens), t.Usage.Completion) }
 
-// Source says where a message of an episode comes from.
+// Source is the origin of a message of an episode.
 type Source string
 
 // The sources.
@@ -48,41 +48,40 @@ const (
 	FromImagined Source = "imagined" // REHEARSE
 	FromReal     Source = "real"     // a real tool
 	FromRecord   Source = "recorded" // a recorded result
-	FromHarness  Source = "harness"  // format and schema errors, told to the model
+	FromHarness  Source = "harness"  // a format or schema error, for the model to read
 )
 
 // Entry is one message of an episode.
 type Entry struct {
 	Message chat.Message
 	Source  Source
-	User    int   // the user turn that it belongs to
-	Turn    *Turn // the sampled tokens behind it; nil where nothing was sampled
+	User    int   // index of its user turn
+	Turn    *Turn // the sampled tokens; nil if it was not sampled
 }
 
-// Stop says why an episode ended.
+// Stop is the reason why an episode ended.
 type Stop string
 
-// The reasons. Only a broken engine or a cancelled context is no reason but an
-// error.
+// The reasons. A broken engine or a cancelled context is an error instead.
 const (
-	StopDone   Stop = "done"    // all user turns are played
-	StopJudge  Stop = "judge"   // a required item was not met
-	StopTurns  Stop = "turns"   // the cap on messages of the policy
-	StopTokens Stop = "tokens"  // one message hit its token cap
-	StopWindow Stop = "window"  // the prompt outgrew the model's window
+	StopDone   Stop = "done"    // all user turns were played
+	StopJudge  Stop = "judge"   // a required item failed
+	StopTurns  Stop = "turns"   // the limit on messages or user turns
+	StopTokens Stop = "tokens"  // a message reached its token limit
+	StopWindow Stop = "window"  // the prompt exceeded the context window
 	StopParse  Stop = "parse"   // too many malformed messages in a row
-	StopWorld  Stop = "world"   // the world could not reply
-	StopTime   Stop = "timeout" // it took longer than Limits.Time
+	StopWorld  Stop = "world"   // the world failed
+	StopTime   Stop = "timeout" // the episode took longer than Limits.Time
 )
 
 // Episode is one task played to its end.
 type Episode struct {
 	Task    task.Task
 	Step    int // training step; -1 outside training
-	Member  int // place in its group
+	Member  int // index in its group
 	Seed    uint64
 	Entries []Entry
-	User    int // user turn under way, from 0
+	User    int // index of the current user turn
 	Stop    Stop
 	Detail  string             // what exactly happened, where Stop says too little
 	Why     string             // what is wrong with it, where it was scored and did not succeed
@@ -105,7 +104,7 @@ const (
 	Lacking       Outcome = "lacking" // the world's answers lack what it asks about: counts as not passed
 )
 
-// Verdict judges one user turn.
+// Verdict is the judgement of one user turn.
 type Verdict struct {
 	Items  []ItemVerdict
 	Reward float64 // Σ weight of passed items ÷ Σ weight of decided ones; 0 if none is decided
@@ -155,7 +154,7 @@ func Recorded(t task.Task) *Episode {
 	return ep
 }
 
-// Messages returns the dialogue so far, system message included.
+// Messages returns the dialogue so far, including the system message.
 func (ep *Episode) Messages() []chat.Message {
 	var out []chat.Message
 	if ep.Task.System != "" {
@@ -167,12 +166,12 @@ func (ep *Episode) Messages() []chat.Message {
 	return out
 }
 
-// Prompt is the dialogue so far as the agent is shown it.
+// Prompt returns the agent's prompt: the dialogue so far and the tools.
 func (ep *Episode) Prompt() Prompt {
 	return Prompt{Messages: ep.Messages(), Tools: ep.Task.Tools}
 }
 
-// nextUser is the number of the user turn that the user's next message begins.
+// nextUser returns the index of the user turn that the next user message starts.
 func (ep *Episode) nextUser() int {
 	if len(ep.Entries) == 0 {
 		return 0
@@ -191,7 +190,7 @@ func (ep *Episode) Asked(u int) string {
 	return strings.Join(said, "\n")
 }
 
-// Turns returns what was sampled, in order, both roles.
+// Turns returns the sampled turns of both roles, in order.
 func (ep *Episode) Turns() []*Turn {
 	var out []*Turn
 	for i := range ep.Entries {
@@ -202,8 +201,7 @@ func (ep *Episode) Turns() []*Turn {
 	return out
 }
 
-// Open returns the calls of the last ACT message that have no answer yet, in
-// order.
+// Open returns the calls of the last ACT message that have no result yet, in order.
 func (ep *Episode) Open() []chat.Call {
 	answered := map[string]bool{}
 	for i := len(ep.Entries) - 1; i >= 0; i-- {
@@ -223,7 +221,7 @@ func (ep *Episode) Open() []chat.Call {
 	return nil
 }
 
-// Exchange is a call with its answer.
+// Exchange is a call with its result.
 type Exchange struct {
 	Call      chat.Call
 	Result    string
@@ -234,7 +232,7 @@ type Exchange struct {
 	entry int // of the answer
 }
 
-// Exchanges returns the answered calls of the episode in the order of the calls.
+// Exchanges returns the calls of the episode that have a result, in order.
 func (ep *Episode) Exchanges() []Exchange {
 	var out []Exchange
 	at := map[string]int{}
@@ -259,14 +257,14 @@ func (ep *Episode) Exchanges() []Exchange {
 	return answered
 }
 
-// whole reports whether the turn came to its end and holds nothing malformed.
+// whole reports whether the turn is complete and well-formed.
 func (t *Turn) whole() bool {
 	stop := t.Sequence.Stop
 	return len(t.Errors) == 0 && stop != engine.StopLength && stop != engine.StopWindow
 }
 
-// Reply returns what the policy last told the user in user turn u, and whether
-// it did: a finished message without calls that is not malformed.
+// Reply returns the policy's last message in user turn u, and whether it is a reply: a
+// complete, well-formed message without calls.
 func (ep *Episode) Reply(u int) (string, bool) {
 	for i := len(ep.Entries) - 1; i >= 0; i-- {
 		e := ep.Entries[i]

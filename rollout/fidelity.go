@@ -11,8 +11,8 @@ import (
 	"envace/task"
 )
 
-// Shadow is a real world that answers calls beside an episode, without touching
-// it: what would really have come back.
+// Shadow is a real world, independent of the episode, that returns the real results of an
+// episode's calls.
 type Shadow interface {
 	Call(name string, arguments json.RawMessage) string
 }
@@ -49,8 +49,8 @@ func Measure(ep *Episode, shadow Shadow) Fidelity {
 	return f
 }
 
-// MeasureRecorded compares the imagined results whose very call was recorded
-// with that record, where no real world can be opened.
+// MeasureRecorded compares the imagined results with the recorded results of the same
+// calls, for tasks without a real world.
 func MeasureRecorded(ep *Episode) Fidelity {
 	var f Fidelity
 	for _, x := range ep.Exchanges() {
@@ -132,9 +132,9 @@ func Faithful(ep *Episode) (faithful *Episode, differs bool) {
 	return &copied, differs
 }
 
-// recorded returns the records of call in user turn u, or in the nearest turn before
-// it that has some, or else in the nearest after it: what a tool answers changes with
-// the dialogue.
+// recorded returns the records of call in user turn u, otherwise in the nearest earlier
+// turn that has any, otherwise in the nearest later one: results change in the course of
+// a dialogue.
 func recorded(t task.Task, call chat.Call, u int) []task.Record {
 	var found []task.Record
 	for _, r := range t.Records(len(t.Turns)) {

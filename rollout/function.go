@@ -11,12 +11,13 @@ import (
 // Function is a real tool written in Go.
 type Function struct {
 	chat.Function
-	// Do carries out a call whose arguments fit Parameters. What it returns is
-	// written as JSON; an error is read by the model, see [ToolError] for its code.
+	// Do executes a call whose arguments have been validated against Parameters. Its
+	// result is encoded as JSON. An error is shown to the model; return a [ToolError] to
+	// set its code.
 	Do func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
-// Typed returns a Function whose arguments are decoded into an A, such as a struct.
+// Typed returns a Function whose arguments are decoded into an A, usually a struct.
 func Typed[A any](f chat.Function, do func(ctx context.Context, arguments A) (any, error)) Function {
 	return Function{f, func(ctx context.Context, raw json.RawMessage) (any, error) {
 		var a A
@@ -27,10 +28,10 @@ func Typed[A any](f chat.Function, do func(ctx context.Context, arguments A) (an
 	}}
 }
 
-// Functions are real tools that keep their state, if any, outside the episode.
+// Functions are real tools without state per episode.
 type Functions []Function
 
-// List returns the tools as a task names them.
+// List returns the tools in the form of task.Task.Tools.
 func (f Functions) List() []chat.Function {
 	var out []chat.Function
 	for _, x := range f {
@@ -64,8 +65,7 @@ func (f Functions) Call(ctx context.Context, _ *Episode, call chat.Call) (Result
 // Close does nothing.
 func (f Functions) Close() error { return nil }
 
-// toolError makes any error of a function one that the model reads, unless the
-// episode itself is over.
+// toolError turns the error of a function into a ToolError, unless the context is done.
 func toolError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

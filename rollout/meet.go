@@ -12,8 +12,7 @@ import (
 	"envace/render"
 )
 
-// This file is where an episode meets its world, and where it is decided who
-// failed.
+// This file holds all calls from an episode into its world, and decides what failed.
 
 // open opens the world of the episode.
 func (g Game) open(ctx context.Context, ep *Episode) (w World, err error) {
@@ -28,7 +27,7 @@ func (g Game) open(ctx context.Context, ep *Episode) (w World, err error) {
 	return w, failed(ctx, ep, "open the world: ", err)
 }
 
-// ask lets the user speak: the first message or the next one.
+// ask appends the user's next message to the episode.
 func (g Game) ask(ctx context.Context, w World, ep *Episode) error {
 	var said Utterance
 	err := guard(func() (err error) {
@@ -52,7 +51,7 @@ func (g Game) ask(ctx context.Context, w World, ep *Episode) error {
 	return nil
 }
 
-// call lets the tools answer one call.
+// call has the tools answer one call.
 func (g Game) call(ctx context.Context, w World, ep *Episode, call chat.Call) error {
 	r, err := Result{}, ErrNotAnswered
 	if w.Tools != nil {
@@ -75,8 +74,8 @@ func (g Game) call(ctx context.Context, w World, ep *Episode, call chat.Call) er
 	return nil
 }
 
-// failed decides who failed. It returns the errors that end the step; all others
-// stop the episode.
+// failed decides what failed. It returns errors that fail the step; all others stop the
+// episode.
 func failed(ctx context.Context, ep *Episode, doing string, err error) error {
 	var broken *EngineError
 	switch {
@@ -94,8 +93,7 @@ func failed(ctx context.Context, ep *Episode, doing string, err error) error {
 	return nil
 }
 
-// guard makes a panic in somebody's world an error of that world. The stack goes
-// to the log.
+// guard turns a panic in a world into an error of that world, and logs the stack.
 func guard(do func() error) (err error) {
 	defer func() {
 		if x := recover(); x != nil {

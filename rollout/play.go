@@ -17,25 +17,26 @@ import (
 	"envace/task"
 )
 
-// Judge gives a verdict on the user turn that has just ended, ep.User.
+// Judge judges the user turn that has just ended, ep.User.
 type Judge interface {
 	Judge(ctx context.Context, ep *Episode) (Verdict, error)
 }
 
-// Limits bound an episode. Zero fields take the values of [DefaultLimits].
+// Limits are the limits of an episode. Zero fields take the values of [DefaultLimits].
 type Limits struct {
-	Messages  int // messages of the policy in one episode
+	Messages  int // messages of the policy per episode
 	User      int // user turns
 	Malformed int // malformed messages in a row
-	// Time is the wall clock of one episode; 0 is no bound. What it cuts off depends
-	// on the machine: it is for tools that may hang, not for long episodes.
+	// Time limits the wall-clock time of one episode; 0 is no limit. Which episodes it
+	// ends depends on the machine: it is for tools that may hang, not for long episodes.
 	Time time.Duration
 }
 
-// DefaultLimits are the paper's (30 messages, 30 user turns).
+// DefaultLimits are the paper's (30 messages, 30 user turns), with 3 malformed messages in
+// a row.
 var DefaultLimits = Limits{Messages: 30, User: 30, Malformed: 3}
 
-// Game is how a task is played: by whom, in which world, judged by whom.
+// Game defines how a task is played: the policy, the world and the judge.
 type Game struct {
 	Policy Policy // who acts
 	Worlds Worlds // where; the world of the task is opened for the episode, and closed. Nil: the recorded user, and no tools
@@ -43,13 +44,12 @@ type Game struct {
 	Limits Limits
 	Step   int
 	Member int
-	Seed   uint64 // of the episode: (run, step, task, member)
+	Seed   uint64 // random seed of the episode, derived from (run, step, task, member)
 }
 
 var errTime = errors.New("the episode's time is over")
 
-// PlayAll plays a game for each task, all at once, and returns the episodes in
-// order.
+// PlayAll plays game(i) for each task i, concurrently, and returns the episodes in order.
 func PlayAll(ctx context.Context, tasks []task.Task, game func(i int) Game) ([]*Episode, error) {
 	eps := make([]*Episode, len(tasks))
 	g, ctx := errgroup.WithContext(ctx)
@@ -62,8 +62,8 @@ func PlayAll(ctx context.Context, tasks []task.Task, game func(i int) Game) ([]*
 	return eps, g.Wait()
 }
 
-// Play plays t to its end. Whatever goes wrong inside the episode is kept on it
-// as the reason of its end; an error is a broken engine or a cancelled context.
+// Play plays t to its end. A failure inside the episode ends it and is recorded as its
+// Stop and Detail; Play returns an error only for a broken engine or a cancelled context.
 func (g Game) Play(ctx context.Context, t task.Task) (*Episode, error) {
 	ep := &Episode{Task: t, Step: g.Step, Member: g.Member, Seed: g.Seed, Metrics: map[string]float64{}}
 	if limit := g.Limits.Time; limit > 0 {
@@ -82,8 +82,8 @@ func (g Game) Play(ctx context.Context, t task.Task) (*Episode, error) {
 	return ep, nil
 }
 
-// play opens the world, lets user, policy and tools speak in turn until the
-// episode stops, and closes the world.
+// play opens the world, alternates between user, policy and tools until the episode
+// stops, and closes the world.
 func (g Game) play(ctx context.Context, ep *Episode) error {
 	world, err := g.open(ctx, ep)
 	if err != nil || ep.Stop != "" {
@@ -104,8 +104,8 @@ func (g Game) play(ctx context.Context, ep *Episode) error {
 	return err
 }
 
-// round is one message of the policy and what is said to it. It returns the
-// prompt of the next round.
+// round plays one message of the policy and the replies to it. It returns the prompt of
+// the next round.
 func (g Game) round(ctx context.Context, world World, ep *Episode, prompt Prompt) (Prompt, error) {
 	turn, err := g.act(ctx, ep, prompt)
 	if err != nil || turn == nil {
@@ -134,7 +134,7 @@ func (g Game) round(ctx context.Context, world World, ep *Episode, prompt Prompt
 	return g.Policy.next(turn, ep, from)
 }
 
-// act lets the policy speak once; nil ends the episode.
+// act samples one message of the policy; a nil turn ends the episode.
 func (g Game) act(ctx context.Context, ep *Episode, prompt Prompt) (*Turn, error) {
 	n := len(ep.Entries)
 	turn, msg, err := g.Policy.Speak(ctx, Act, prompt, seeds.Derive(g.Seed, uint64(n), seeds.Of(string(Act))))
@@ -146,7 +146,7 @@ func (g Game) act(ctx context.Context, ep *Episode, prompt Prompt) (*Turn, error
 		return nil, fmt.Errorf("act: %w", err)
 	}
 	turn.User = ep.User
-	place := 0 // among all blocks, good and bad
+	place := 0 // index among all call blocks, including malformed ones
 	for i := range msg.Calls {
 		for slices.ContainsFunc(turn.Errors, func(e render.CallError) bool { return e.Index == place }) {
 			place++
@@ -158,13 +158,13 @@ func (g Game) act(ctx context.Context, ep *Episode, prompt Prompt) (*Turn, error
 	return turn, nil
 }
 
-// blockID names a block of the message that is entry n: nine letters and digits,
-// because some templates ask for that. The answers behind a message are sorted by
-// it, for templates in which an answer is known by its place alone.
+// blockID returns the call id of a block of the message that is entry n: nine letters and
+// digits, as some templates require. The results that follow a message are sorted by it,
+// for templates that identify a result by position.
 func blockID(n, place int) string { return fmt.Sprintf("c%04d%04d", n, place) }
 
-// harness answers what no world should see: malformed blocks and calls that do
-// not fit the tools. The model reads why and may try again.
+// harness answers what must not reach a world: malformed call blocks and calls that are
+// invalid for the tools. Each gets its own error, which the model reads and may correct.
 func harness(ep *Episode, turn *Turn) {
 	calls, n := ep.Open(), len(ep.Entries)-1
 	for _, e := range turn.Errors {
@@ -178,7 +178,7 @@ func harness(ep *Episode, turn *Turn) {
 	}
 }
 
-// overstepped names the limit that the turn ran into, if any.
+// overstepped returns the limit that the turn exceeded, if any.
 func (g Game) overstepped(ep *Episode, turn *Turn) Stop {
 	limit := g.limits()
 	messages, malformed := spoken(ep)
@@ -196,7 +196,7 @@ func (g Game) overstepped(ep *Episode, turn *Turn) Stop {
 	return ""
 }
 
-// spoken counts the policy's messages, and the malformed ones in a row up to now.
+// spoken counts the policy's messages, and its most recent consecutive malformed ones.
 func spoken(ep *Episode) (messages, malformed int) {
 	for _, e := range ep.Entries {
 		if e.Source != FromPolicy {
@@ -224,8 +224,7 @@ func (g Game) limits() Limits {
 	return l
 }
 
-// judge judges the user turn under way and stops the episode where the verdict
-// says so.
+// judge judges the current user turn, and stops the episode if the verdict says so.
 func (g Game) judge(ctx context.Context, ep *Episode) error {
 	if g.Judge == nil {
 		return nil

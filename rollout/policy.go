@@ -13,40 +13,39 @@ import (
 // Learner is the name of the policy that is trained.
 const Learner = "learner"
 
-// Policy is what speaks: a renderer and a sampler's weights, or a server of
-// messages.
+// Policy generates messages: either a renderer with a sampler, or a Completer.
 type Policy struct {
-	Name     string // of the speaker, kept on its turns; only those of the learner are trained on
+	Name     string // recorded as the Speaker of its turns; only the learner's turns are trained on
 	Renderer render.Renderer
 	Sampler  engine.Sampler
-	Params   engine.Params          // of every role but those in Roles; Seed and Stop are set for each turn
-	Roles    map[Role]engine.Params // where a role samples otherwise
+	Params   engine.Params          // for all roles not in Roles; Seed and Stop are set for each turn
+	Roles    map[Role]engine.Params // sampling parameters that differ by role
 	Options  render.Options
-	Window   int // most tokens of a prompt with its answer; 0: what the model can hold
-	// Completer speaks in the place of Renderer and Sampler, if it is not nil: a model
-	// behind a protocol of messages. Its turns have no tokens, so nothing can be
-	// learnt from them. Of Params it gets temperature, top-p, MaxTokens and the seed.
+	Window   int // maximum tokens of a prompt with its completion; 0: the model's context window
+	// Completer, if not nil, replaces Renderer and Sampler: a model behind a chat API. Its
+	// turns have no tokens, so they cannot be trained on. It is passed the temperature,
+	// top-p, MaxTokens and seed of Params.
 	Completer chat.Completer
 }
 
-// Cast says which policy speaks in each role. They may be one and the same.
+// Cast is the policy for each role. They may be the same.
 type Cast struct {
 	Act, Rehearse, Critique Policy
 }
 
-// Alone is the cast of one policy in every role.
+// Alone returns the cast with p in every role.
 func Alone(p Policy) Cast { return Cast{p, p, p} }
 
-// Prompt is what a policy answers: a dialogue and the tools that it may call.
+// Prompt is the input of a policy: a dialogue and the tools that it may call.
 type Prompt struct {
 	Messages []chat.Message
 	Tools    []chat.Function
-	tokens   []int // Messages as tokens, where they go on from what was sampled; nil: to be rendered
+	tokens   []int // Messages as tokens, extending what was sampled; nil: not rendered yet
 }
 
-// Speak lets the policy write one message, whether it is held by an engine or
-// behind a server. The draws depend on seed alone. The message of Act is parsed
-// for calls; that of another role is the text as it was written.
+// Speak generates one message, from an engine or a server. The random draws depend only
+// on seed. A message of Act is parsed for calls; in any other role its content is the raw
+// text.
 func (p Policy) Speak(ctx context.Context, role Role, prompt Prompt, seed uint64) (*Turn, chat.Message, error) {
 	if p.Completer != nil {
 		return p.complete(ctx, role, prompt, seed)
@@ -70,9 +69,9 @@ func (p Policy) Speak(ctx context.Context, role Role, prompt Prompt, seed uint64
 	return turn, msg, nil
 }
 
-// next returns the prompt after turn: the tokens as they were sampled, and what
-// was said since, which are the entries of ep from there on. Where the template
-// rewrites history, the dialogue is rendered anew.
+// next returns the prompt after turn: the tokens as they were sampled, followed by the
+// entries of ep from index from on. If the template rewrites history, the prompt is left
+// to be rendered from scratch.
 func (p Policy) next(turn *Turn, ep *Episode, from int) (Prompt, error) {
 	prompt := ep.Prompt()
 	if p.Completer != nil {
@@ -91,7 +90,7 @@ func (p Policy) next(turn *Turn, ep *Episode, from int) (Prompt, error) {
 	return prompt, nil
 }
 
-// params are those of a role.
+// params returns the sampling parameters of a role.
 func (p Policy) params(role Role) engine.Params {
 	if params, ok := p.Roles[role]; ok {
 		return params
@@ -99,8 +98,8 @@ func (p Policy) params(role Role) engine.Params {
 	return p.Params
 }
 
-// complete lets the Completer speak. The server's own reading of calls and
-// thinking is in the message; the turn knows only how it ended and what it took.
+// complete generates a message with the Completer. The server has already parsed calls
+// and thinking; the turn records only the stop reason and the token usage.
 func (p Policy) complete(ctx context.Context, role Role, prompt Prompt, seed uint64) (*Turn, chat.Message, error) {
 	params := p.params(role)
 	o := chat.Options{Temperature: &params.Temperature, MaxTokens: params.MaxTokens, Seed: &seed}
@@ -115,7 +114,7 @@ func (p Policy) complete(ctx context.Context, role Role, prompt Prompt, seed uin
 	return turn, m, err
 }
 
-// sample draws one message after the tokens of a prompt.
+// sample samples one message after the prompt tokens.
 func (p Policy) sample(ctx context.Context, role Role, prompt []int, seed uint64) (*Turn, error) {
 	params := p.params(role)
 	if p.Window > 0 {

@@ -10,38 +10,37 @@ import (
 	"envace/task"
 )
 
-// Rehearsal is the paper's one idea as Tools: the policy itself writes what the
-// tools would have answered. Its results carry the sampled turn, and so become
-// training rows.
+// Rehearsal is the paper's one idea as Tools: the policy itself imagines the results of
+// tool calls. The results carry the sampled turn, and so become training rows.
 //
-// Left out of the reference's version on purpose: calls of one message see each
-// other's results, the agent's private thinking is not shown, nothing is cut from
-// the left, and an imagined error goes back to the agent instead of ending the
-// episode.
+// Intended differences from the reference implementation: each call sees the results of
+// earlier calls of the same message, the agent's thinking is not shown, prompts are not
+// truncated on the left, and an imagined error goes back to the agent instead of ending
+// the episode.
 type Rehearsal struct {
 	Policy  Policy
 	FewShot FewShot
-	Brief   bool // the short wording, for models of a few million parameters
+	Brief   bool // use the short prompts, for models of a few million parameters
 }
 
-// OpenTools returns r itself: it keeps nothing of an episode.
+// OpenTools returns r itself: it has no state per episode.
 func (r Rehearsal) OpenTools(context.Context, task.Task, uint64) (Tools, error) { return r, nil }
 
 // Close does nothing.
 func (Rehearsal) Close() error { return nil }
 
-// FewShot says which recorded calls of the task REHEARSE is shown.
+// FewShot says which recorded calls of the task REHEARSE's prompt contains.
 type FewShot string
 
-// The choices. With FewShotAll results of later user turns can leak into
-// earlier observations; FewShotPast cannot leak and is the default.
+// The choices. With FewShotAll, results of later user turns can leak into earlier ones;
+// FewShotPast cannot leak and is the default.
 const (
 	FewShotNone FewShot = "none"
-	FewShotPast FewShot = "past" // of the user turns up to the one under way
-	FewShotAll  FewShot = "all"  // of the whole dialogue, as the reference does
+	FewShotPast FewShot = "past" // of the user turns up to the current one
+	FewShotAll  FewShot = "all"  // of the whole dialogue, as in the reference implementation
 )
 
-// Records returns the recorded calls of t that f shows in user turn u.
+// Records returns the recorded calls of t for REHEARSE's prompt in user turn u.
 func (f FewShot) Records(t task.Task, u int) []task.Record {
 	switch f {
 	case FewShotNone:
@@ -52,7 +51,7 @@ func (f FewShot) Records(t task.Task, u int) []task.Record {
 	return t.Records(u)
 }
 
-// Call imagines the answer to call.
+// Call imagines the result of call.
 func (r Rehearsal) Call(ctx context.Context, ep *Episode, call chat.Call) (Result, error) {
 	view := View{Task: ep.Task, Records: r.FewShot.Records(ep.Task, ep.User), Entries: ep.Entries, Call: call, Brief: r.Brief}
 	seed := seeds.Derive(ep.Seed, uint64(len(ep.Entries)), seeds.Of(string(Rehearse)))

@@ -17,14 +17,14 @@ import (
 	"envace/task"
 )
 
-// Codes of calls that do not fit the task's tools, or that fail.
+// Error codes of invalid and failed calls.
 const (
 	ToolNotAvailable  = "TOOL_NOT_AVAILABLE"
 	InvalidParameters = "INVALID_PARAMETERS"
-	ToolFailed        = "TOOL_FAILED" // of a tool that says no more of its fault
+	ToolFailed        = "TOOL_FAILED" // for an error without its own code
 )
 
-// checkCall says what is wrong with a call: the code is empty if nothing is.
+// checkCall returns the error of an invalid call; the code is empty if the call is valid.
 func checkCall(t task.Task, c chat.Call) (code, why string) {
 	tool, ok := t.Tool(c.Name)
 	if !ok {
@@ -44,12 +44,12 @@ func names(tools []chat.Function) string {
 	return strings.Join(out, ", ")
 }
 
-// schemas caches compiled parameter schemas by their text, which never changes
-// its meaning; nil is a schema that does not compile.
+// schemas caches compiled parameter schemas by their text; nil is a schema that does not
+// compile.
 var schemas sync.Map
 
-// Validate checks arguments against the tool's JSON Schema and says in one line
-// what is wrong. A schema that this validator cannot read accepts any object.
+// Validate checks arguments against the tool's JSON Schema and describes all violations
+// in one line. A schema that does not compile accepts any object.
 func Validate(f chat.Function, arguments []byte) error {
 	args, err := jsonschema.UnmarshalJSON(bytes.NewReader(arguments))
 	if err != nil {
@@ -98,14 +98,13 @@ func compile(params []byte) *jsonschema.Schema {
 	return s
 }
 
-// noLoader keeps schemas from fetching others.
+// noLoader prevents schemas from loading other schemas.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) { return nil, fmt.Errorf("schema refers to %s", url) }
 
-// faults says in one line what is wrong. The validator goes through objects in the
-// order of a Go map, which is another one each time: a policy that reads the line
-// would play another episode.
+// faults describes all violations in one line, in a fixed order: the validator reports
+// them in the random order of a Go map, and a different line would change the episode.
 func faults(e *jsonschema.ValidationError) string {
 	all := leaves(e, nil)
 	slices.SortStableFunc(all, func(a, b *jsonschema.ValidationError) int {

@@ -8,19 +8,19 @@ import (
 	"envace/task"
 )
 
-// View is what REHEARSE is shown of an episode when it answers one call. Its
-// constant parts come first and the call last, so that the prompts of an episode,
-// of a group and of a domain share their beginnings.
+// View is REHEARSE's view of an episode when it answers one call. The constant parts come
+// first and the call last, so that the prompts of an episode, a group and a domain share
+// prefixes.
 type View struct {
 	Task    task.Task
 	Records []task.Record // recorded calls with their real results
-	Entries []Entry       // the episode so far; the last ACT message may hold the call
+	Entries []Entry       // the episode so far; the last ACT message may contain the call
 	Call    chat.Call
 	Brief   bool
 }
 
-// Messages returns the prompt: a system message that is the same for all tasks
-// with these tools, and one user message with records, dialogue and call.
+// Messages returns the prompt: a system message that depends only on the tools, and one
+// user message with records, dialogue and call.
 func (v View) Messages() []chat.Message {
 	system, user := fullSystem(v.Task.Tools), v.full()
 	if v.Brief {
@@ -29,8 +29,7 @@ func (v View) Messages() []chat.Message {
 	return []chat.Message{{Role: chat.System, Content: system}, {Role: chat.User, Content: user}}
 }
 
-// Result wraps a tool's result in the output contract of REHEARSE, as SFT
-// teaches it.
+// Result wraps a tool's result in REHEARSE's output format, as in SFT.
 func (v View) Result(result string) string {
 	if v.Brief {
 		return "<execution_result>" + result + "</execution_result>"
@@ -106,7 +105,7 @@ func (v View) full() string {
 	return b.String()
 }
 
-// writeEntry writes a message as REHEARSE sees it: without private thinking.
+// writeEntry writes a message as REHEARSE sees it, without thinking.
 func writeEntry(b *strings.Builder, e Entry) {
 	switch m := e.Message; m.Role {
 	case chat.User:

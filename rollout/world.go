@@ -9,8 +9,7 @@ import (
 	"envace/task"
 )
 
-// World is what an agent meets in one episode: tools that answer its calls, and a
-// user who says what is wanted.
+// World is the environment of one episode: tools that answer calls, and a user.
 type World struct {
 	Tools Tools
 	User  User
@@ -28,35 +27,36 @@ func (w World) Close() error {
 	return errors.Join(errs...)
 }
 
-// Tools answer the calls of one episode: real tools, recorded results, or the
-// policy in its REHEARSE role.
+// Tools answer the calls of one episode: real tools, recorded results, or a policy in the
+// REHEARSE role.
 type Tools interface {
-	// Call answers one call of the last message. ep holds all that came before,
-	// the results of earlier calls of the same message included; Call must not
-	// change it. Errors say who failed:
+	// Call answers one call of the last message. ep contains everything before it,
+	// including the results of earlier calls of the same message; Call must not modify it.
+	// The type of an error says what failed:
 	//
-	//   - *ToolError: the tool. The model reads it and the episode goes on.
-	//   - ErrNotAnswered: these tools do not take this call; see [FirstOf].
-	//   - *EngineError: whatever holds a policy's weights. The step ends.
+	//   - *ToolError: the tool. The model reads it and the episode continues.
+	//   - ErrNotAnswered: these tools do not answer this call; see [FirstOf].
+	//   - *EngineError: the engine or server of a policy. The step fails.
 	//   - any other error: the world. The episode ends with StopWorld.
 	Call(ctx context.Context, ep *Episode, call chat.Call) (Result, error)
-	// Close is called once, when the episode has ended.
+	// Close is called once, at the end of the episode.
 	Close() error
 }
 
-// Result is the answer to one call.
+// Result is the result of one call.
 type Result struct {
 	Content string
 	Source  Source // FromReal, FromRecord or FromImagined
-	Turn    *Turn  // what was sampled to imagine it; nil otherwise
+	Turn    *Turn  // the sampled turn of an imagined result; nil otherwise
 }
 
-// User is who asks for something in one episode.
+// User is the user of one episode.
 type User interface {
-	// Say returns the user's next message: the first one where ep has no entries.
-	// Errors are read as those of [Tools], but that a user is no tool.
+	// Say returns the user's next message; the first one if ep has no entries. Errors are
+	// handled as those of [Tools], except that *ToolError and ErrNotAnswered have no
+	// special meaning.
 	Say(ctx context.Context, ep *Episode) (Utterance, error)
-	// Close is called once, when the episode has ended.
+	// Close is called once, at the end of the episode.
 	Close() error
 }
 
@@ -64,25 +64,25 @@ type User interface {
 type Utterance struct {
 	Text string
 	Done bool  // the user has nothing more to say; Text is ignored
-	Turn *Turn // what was sampled to simulate the user; nil otherwise
+	Turn *Turn // the sampled turn of a simulated user; nil otherwise
 }
 
-// Worlds opens the world of a task, once for each episode. seed is the episode's.
+// Worlds opens the world of a task, once per episode. seed is the episode's random seed.
 type Worlds interface {
 	Open(ctx context.Context, t task.Task, seed uint64) (World, error)
 }
 
-// Toolset opens the tools of a task, once for each episode.
+// Toolset opens the tools of a task, once per episode.
 type Toolset interface {
 	OpenTools(ctx context.Context, t task.Task, seed uint64) (Tools, error)
 }
 
-// Users opens the user of a task, once for each episode.
+// Users opens the user of a task, once per episode.
 type Users interface {
 	OpenUser(ctx context.Context, t task.Task, seed uint64) (User, error)
 }
 
-// Pair makes Worlds of tools and users that know nothing of each other.
+// Pair combines independent tools and users into Worlds.
 type Pair struct {
 	Tools Toolset // nil: no call is answered
 	Users Users   // nil: RecordedUsers
@@ -106,7 +106,7 @@ func (p Pair) Open(ctx context.Context, t task.Task, seed uint64) (w World, err 
 	return w, nil
 }
 
-// RecordedUsers say what the users of the dataset said.
+// RecordedUsers replay the user messages of the dataset.
 type RecordedUsers struct{}
 
 // OpenUser returns the recorded user of t.
@@ -116,7 +116,7 @@ func (RecordedUsers) OpenUser(context.Context, task.Task, uint64) (User, error) 
 
 type recordedUser struct{}
 
-// Say returns the message of the user turn after those of ep.
+// Say returns the message of the next user turn.
 func (recordedUser) Say(_ context.Context, ep *Episode) (Utterance, error) {
 	next := ep.nextUser()
 	if next >= len(ep.Task.Turns) {
@@ -127,15 +127,14 @@ func (recordedUser) Say(_ context.Context, ep *Episode) (Utterance, error) {
 
 func (recordedUser) Close() error { return nil }
 
-// ToolError is a tool that failed: the model reads Code and Message, and may try
-// again.
+// ToolError is the failure of a tool. The model reads Code and Message, and may try again.
 type ToolError struct{ Code, Message string }
 
 // Error returns the message.
 func (e *ToolError) Error() string { return e.Message }
 
-// EngineError is the failure of an engine or a server that a policy speaks
-// through. It ends the step, where a failing world ends its episode only.
+// EngineError is the failure of a policy's engine or server. It fails the whole step,
+// whereas a failing world only ends its episode.
 type EngineError struct{ Err error }
 
 // Error returns the text of Err.
@@ -144,10 +143,10 @@ func (e *EngineError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *EngineError) Unwrap() error { return e.Err }
 
-// ErrNotAnswered is returned by Tools that do not take a call.
+// ErrNotAnswered is returned by Tools that do not answer a call.
 var ErrNotAnswered = errors.New("these tools do not answer the call")
 
-// Answer is the entry that answers call with r.
+// Answer returns the entry that answers call with r.
 func Answer(ep *Episode, call chat.Call, r Result) Entry {
 	m := chat.Message{Role: chat.Tool, CallID: call.ID, Name: call.Name, Content: r.Content}
 	return Entry{Message: m, Source: r.Source, User: ep.User, Turn: r.Turn}

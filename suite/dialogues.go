@@ -11,21 +11,21 @@ import (
 )
 
 // Dialogues is the family of recorded dialogues: "dialogues:FILE", JSONL in CM2's
-// form. They have no world that could be opened, so what is tested is success by
-// checklist in rehearsal, and agreement with the record.
+// format. They have no real world, so tests measure success by checklist in rehearsal,
+// and agreement with the recorded results.
 func Dialogues() Family {
 	return Family{Name: "dialogues", Arg: "FILE", About: "recorded dialogues, a JSONL file", Open: openDialogues}
 }
 
-// dialogues is a file of recorded dialogues, read.
+// dialogues holds the tasks of a file of recorded dialogues.
 type dialogues struct {
 	files       []string
 	learn, held []task.Task
 	notes       []string
 }
 
-// splitSeed deals dialogues out: the same way for every run, so that no run is
-// tested on what another one with the same file learnt.
+// splitSeed splits the dialogues the same way in every run, so that no run is tested on
+// dialogues that another run with the same file was trained on.
 const splitSeed = 1
 
 func openDialogues(path string, o Options) (Suite, error) {
@@ -39,7 +39,7 @@ func openDialogues(path string, o Options) (Suite, error) {
 		return nil, err
 	}
 	if bad > 0 {
-		d.notes = append(d.notes, fmt.Sprintf("%d bad lines of %s were skipped.", bad, path))
+		d.notes = append(d.notes, fmt.Sprintf("Skipped %d bad lines of %s.", bad, path))
 	}
 	if o.Checklists != "" {
 		d.files = append(d.files, o.Checklists)
@@ -49,7 +49,7 @@ func openDialogues(path string, o Options) (Suite, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.notes = append(d.notes, fmt.Sprintf("%d dialogues had no checklist and %d checklists could not be read.", dropped, bad))
+		d.notes = append(d.notes, fmt.Sprintf("Skipped %d dialogues without a checklist and %d unreadable checklists.", dropped, bad))
 	}
 	for i := range tasks {
 		if o.Turns > 0 && len(tasks[i].Turns) > o.Turns {
@@ -59,14 +59,13 @@ func openDialogues(path string, o Options) (Suite, error) {
 	}
 	d.learn, d.held = task.Split(tasks, o.HeldOut, splitSeed)
 	if len(d.held) == 0 {
-		d.notes = append(d.notes, fmt.Sprintf("No dialogue is held out (data.held_out is %g): nothing is measured.", o.HeldOut))
+		d.notes = append(d.notes, fmt.Sprintf("No dialogue is held out (data.held_out is %g), so there are no tests.", o.HeldOut))
 	}
-	d.notes = append(d.notes, "These data have no real world: success is by checklist in rehearsal, and fidelity is agreement with the recorded results of the same calls.")
+	d.notes = append(d.notes, "This dataset has no real world: success is measured by checklist in rehearsal, and fidelity as agreement with the recorded results of the same calls.")
 	return d, nil
 }
 
-// skipped counts the bad lines that were passed over; where nothing was read,
-// the error stands.
+// skipped returns the number of skipped lines; if nothing was read, it returns err.
 func skipped(read bool, err error) (int, error) {
 	var list *task.LinesError
 	if read && errors.As(err, &list) {
@@ -75,8 +74,8 @@ func skipped(read bool, err error) (int, error) {
 	return 0, err
 }
 
-// Tasks returns the first n dialogues of the share that a split has. SFT and RL
-// draw from the same dialogues. The seed is not used: a file has an order.
+// Tasks returns the first n dialogues of a split, in the order of the file; the seed is
+// ignored. SFT and RL share the same dialogues.
 func (d *dialogues) Tasks(split Split, n int, _ uint64) ([]task.Task, error) {
 	var tasks []task.Task
 	switch split {
@@ -91,10 +90,10 @@ func (d *dialogues) Tasks(split Split, n int, _ uint64) ([]task.Task, error) {
 	return slices.Clone(tasks), nil
 }
 
-// Worlds returns nil: what is recorded cannot be called.
+// Worlds returns nil: recorded tools cannot be called.
 func (d *dialogues) Worlds() rollout.Worlds { return nil }
 
-// Score is success where every decided item passed.
+// Score succeeds if every decided item passed.
 func (d *dialogues) Score(_ context.Context, ep *rollout.Episode) (Score, error) {
 	switch {
 	case !ep.Judged:
@@ -108,8 +107,8 @@ func (d *dialogues) Score(_ context.Context, ep *rollout.Episode) (Score, error)
 	return Score{Why: fmt.Sprintf("its checklist gives %.3g", ep.Reward)}, nil
 }
 
-// Files returns the dialogues' path and that of their checklists.
+// Files returns the paths of the dialogues and their checklists.
 func (d *dialogues) Files() []string { return d.files }
 
-// Notes tells what was left out, and how success is measured.
+// Notes says what was skipped, and how success is measured.
 func (d *dialogues) Notes() []string { return d.notes }

@@ -1,6 +1,7 @@
-// Package suite is what a policy is trained and measured on: tasks by split, the
-// worlds they are played in, and who decides whether an episode succeeded. The
-// workbench is one suite, a file of recorded dialogues another; yours is a third.
+// Package suite defines what a policy is trained and tested on: tasks by split, the
+// worlds they are played in, and the score that decides whether an episode succeeded.
+// The workbench is one suite, a file of recorded dialogues another; you can write your
+// own.
 package suite
 
 import (
@@ -18,42 +19,42 @@ type Split string
 
 // The splits.
 const (
-	SFT     Split = "sft"      // the expert's episodes are learnt from
-	RL      Split = "rl"       // rehearsed; the expert's records are shown to REHEARSE
-	Test    Split = "test"     // measured: the same kinds of tasks as in training
-	HeldOut Split = "held_out" // measured: tools or domains that training never sees
+	SFT     Split = "sft"      // fine-tuning on the expert's episodes
+	RL      Split = "rl"       // rehearsal RL; REHEARSE's prompt contains the expert's recorded calls
+	Test    Split = "test"     // tests on the same kinds of tasks as in training
+	HeldOut Split = "held_out" // tests on tools or domains that training never uses
 )
 
-// Suite is a source of tasks with a true score. Its methods may be called from
-// many goroutines at once.
+// Suite is a source of tasks with a ground-truth score. Its methods must be safe for
+// concurrent use.
 type Suite interface {
-	// Tasks returns the first n tasks of a split in the order of seed, fewer where
-	// there are fewer; n of 0 asks for all. A split may be empty.
+	// Tasks returns the first n tasks of a split in an order determined by seed, or all
+	// of them if there are fewer or n is 0. A split may be empty.
 	Tasks(split Split, n int, seed uint64) ([]task.Task, error)
-	// Worlds opens the real worlds of the tasks; nil where there are none, so that
-	// tests can only be rehearsed.
+	// Worlds returns the real worlds of the tasks; nil if there are none, in which case
+	// tests run in rehearsal.
 	Worlds() rollout.Worlds
-	// Score decides whether a finished episode did what its task asks. An error is a
-	// task that cannot be scored: it is no failure of the policy.
+	// Score decides whether a finished episode did what its task asks. It returns an error
+	// if the task cannot be scored, which is not a failure of the policy.
 	Score(ctx context.Context, ep *rollout.Episode) (Score, error)
 }
 
-// Score is what came of an episode.
+// Score is the result of an episode.
 type Score struct {
 	Success   bool
 	Undecided bool   // nothing could be decided: the episode is in no count
 	Why       string // what is wrong; "" where nothing is
 }
 
-// Shadower is a Suite that knows what a call would really be answered. Without it
-// fidelity is measured against the task's records.
+// Shadower is a Suite that can compute the real result of a call. Without it, fidelity is
+// measured against the task's recorded calls.
 type Shadower interface {
-	// Shadow opens a real world for t beside its episode.
+	// Shadow opens a real world for t that is independent of its episode.
 	Shadow(t task.Task) (rollout.Shadow, error)
 }
 
-// Parted is a Suite of several parts, such as domains, that have results of their
-// own. Every task belongs to one part.
+// Parted is a Suite of several parts, such as domains, with separate results. Every task
+// belongs to one part.
 type Parted interface {
 	Parts() []Part
 }
@@ -64,30 +65,29 @@ type Part struct {
 	Suite
 }
 
-// Filed is a Suite that is read from files. A run that is resumed must find them
-// unchanged.
+// Filed is a Suite that is read from files. A resumed run must find them unchanged.
 type Filed interface {
 	Files() []string
 }
 
-// Noted is a Suite that has something to say beside every result.
+// Noted is a Suite with notes to show next to its results.
 type Noted interface {
 	Notes() []string
 }
 
-// Family is the suites of one name: "workbench" opens all domains,
+// Family is a named group of suites: "workbench" opens all domains,
 // "workbench:orders,bank" two of them.
 type Family struct {
 	Name  string
-	Arg   string // what may follow the name and a colon, for help: "DOMAIN,…"; "" for nothing
-	About string // a few words, for help
-	// Open opens NAME:arg; arg is "" where only the name was given. Options are those
-	// of data sets in files: a family that has no use for them refuses them. Errors say
-	// what they are about.
+	Arg   string // the optional argument after a colon, for help texts: "DOMAIN,…"; "" for none
+	About string // a few words for help texts
+	// Open opens NAME:arg; arg is "" if only the name was given. The options concern
+	// dataset files: a family without files must reject them (see [Options.Unused]).
+	// Errors must name their subject.
 	Open func(arg string, o Options) (Suite, error)
 }
 
-// Usage is how the family's suites are named: "workbench[:DOMAIN,…]".
+// Usage returns the syntax of the family's suite names: "workbench[:DOMAIN,…]".
 func (f Family) Usage() string {
 	if f.Arg == "" {
 		return f.Name
@@ -95,16 +95,16 @@ func (f Family) Usage() string {
 	return f.Name + "[:" + f.Arg + "]"
 }
 
-// Options say how a data set in files is read. The zero value is for suites that
-// are no data set.
+// Options are the options for reading dataset files. The zero value is for suites
+// without files.
 type Options struct {
 	Checklists string  // JSONL of {uuid, checklists}; "" for none
-	SkipBad    bool    // leave out lines that cannot be read
-	Turns      int     // most user turns of a task; 0: all
-	HeldOut    float64 // share of the dialogues that is kept for tests
+	SkipBad    bool    // skip unreadable lines
+	Turns      int     // maximum user turns per task; 0: no limit
+	HeldOut    float64 // share of the dialogues held out for tests
 }
 
-// Open opens the suite called NAME or NAME:ARG among families.
+// Open opens the suite NAME or NAME:ARG of one of the families.
 func Open(families []Family, name string, o Options) (Suite, error) {
 	family, arg, _ := strings.Cut(name, ":")
 	var names []string
@@ -114,17 +114,16 @@ func Open(families []Family, name string, o Options) (Suite, error) {
 		}
 		names = append(names, f.Usage())
 	}
-	return nil, fmt.Errorf("there is no suite %q: want %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown suite %q: want %s", name, strings.Join(names, ", "))
 }
 
-// Unused refuses options that name files, or lines of them, in a family that reads
-// none.
+// Unused returns an error if an option is set that only families with files can use.
 func (o Options) Unused() error {
 	switch {
 	case o.Checklists != "":
-		return fmt.Errorf("checklists %s are given without dialogues: give --data too", o.Checklists)
+		return fmt.Errorf("checklists %s can only be used with recorded dialogues: choose a suite dialogues:FILE", o.Checklists)
 	case o.SkipBad:
-		return errors.New("bad lines are to be skipped (setting data.skip_bad) without dialogues: give --data too")
+		return errors.New("skip-bad (setting data.skip_bad) can only be used with recorded dialogues: choose a suite dialogues:FILE")
 	}
 	return nil
 }

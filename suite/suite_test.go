@@ -54,10 +54,10 @@ func TestOpen(t *testing.T) {
 		{"own", Options{}, ""},
 		{"own:a,b", Options{}, ""},
 		{"own:a:b", Options{}, ""},
-		{"own", Options{Checklists: "c.jsonl"}, "checklists c.jsonl are given without dialogues"},
-		{"own", Options{SkipBad: true}, "without dialogues"},
-		{"moon", Options{}, `there is no suite "moon": want own[:PART], dialogues[:FILE]`},
-		{"", Options{}, `there is no suite ""`},
+		{"own", Options{Checklists: "c.jsonl"}, "checklists c.jsonl can only be used with recorded dialogues"},
+		{"own", Options{SkipBad: true}, "can only be used with recorded dialogues"},
+		{"moon", Options{}, `unknown suite "moon": want own[:PART], dialogues[:FILE]`},
+		{"", Options{}, `unknown suite ""`},
 		{"dialogues", Options{}, "want the path of a file: dialogues:FILE"},
 		{"dialogues:absent.jsonl", Options{}, "absent.jsonl"},
 	} {
@@ -114,7 +114,7 @@ func TestDialogues(t *testing.T) {
 	if all := tasks(open(Options{HeldOut: 1}), Test, 0, 1); len(all) != 200 {
 		t.Errorf("%d of all are tests", len(all))
 	}
-	if notes := strings.Join(open(Options{}).(Noted).Notes(), " "); !strings.Contains(notes, "nothing is measured") {
+	if notes := strings.Join(open(Options{}).(Noted).Notes(), " "); !strings.Contains(notes, "there are no tests") {
 		t.Errorf("notes: %s", notes)
 	}
 }
@@ -158,7 +158,7 @@ func TestDialoguesBadLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := strings.Join(s.(Noted).Notes(), " "); !strings.Contains(notes, "1 bad lines of "+path+" were skipped") {
+	if notes := strings.Join(s.(Noted).Notes(), " "); !strings.Contains(notes, "Skipped 1 bad lines of "+path) {
 		t.Errorf("notes: %s", notes)
 	}
 }

@@ -2,15 +2,15 @@ package task
 
 import "encoding/json"
 
-// Item is one line of a checklist: a yes/no question about one user turn, with
-// a weight, and, where a machine can answer it, a Check.
+// Item is one line of a checklist: a yes/no question about one user turn with a weight
+// and, if it can be decided automatically, a Check.
 type Item struct {
 	ID        string   `json:"id"`
 	Focus     string   `json:"focus_on,omitempty"` // assistant.tool_calls, tool.content, assistant.content.user_visible_reply, …
 	Question  string   `json:"question,omitempty"`
 	Pass      string   `json:"pass_condition,omitempty"`
 	Failures  []string `json:"failure_examples,omitempty"`
-	Required  bool     `json:"required_for_next_turn"` // unmet, it ends the episode after this turn
+	Required  bool     `json:"required_for_next_turn"` // if it fails, the episode ends after this turn
 	DependsOn []string `json:"dependence,omitempty"`   // items of this turn that must pass for this one to pass
 	Weight    float64  `json:"weight"`
 	Check     *Check   `json:"check,omitempty"`
@@ -18,38 +18,38 @@ type Item struct {
 
 // The types of a Check.
 const (
-	ToolCall   = "tool_call"   // the turn holds a call with this name and these arguments
-	ToolResult = "tool_result" // the call of item Of, or of this name, was answered with the outcome that is expected
-	Reply      = "reply"       // the turn's reply is as Contains, AnyOf, Excludes, MaxWords and NoOtherNumber say
-	OnlyWrites = "only_writes" // every call of a write tool in this turn is one that a tool_call item of the list wants
+	ToolCall   = "tool_call"   // the turn contains a call with this name and these arguments
+	ToolResult = "tool_result" // the call of item Of, or of this name, had the expected outcome
+	Reply      = "reply"       // the turn's reply satisfies Contains, AnyOf, Excludes, MaxWords and NoOtherNumber
+	OnlyWrites = "only_writes" // every call of a write tool in this turn matches a tool_call item of the list
 )
 
-// Check is a question that a machine can answer from the episode alone. It is
-// relational: literals are what the user said; a Ref is read from what a tool
-// answered in this very episode, and so is every condition.
+// Check is a check that can be decided automatically from the episode alone. It is
+// relational: literals come from the user's words; a Ref, and every condition, is
+// evaluated on the tool results of this episode.
 type Check struct {
 	Type string `json:"type"`
-	When []Cond `json:"when,omitempty"` // all must hold, else the item does not apply and is dropped
+	When []Cond `json:"when,omitempty"` // all must hold, otherwise the item does not apply and is dropped
 
 	// tool_call: each argument is a literal, or {"$ref": Ref}; the set must be exact.
 	Name      string                     `json:"name,omitempty"`
 	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
 
 	// tool_result
-	Of          string `json:"of,omitempty"` // id of the tool_call item whose answer is meant
+	Of          string `json:"of,omitempty"` // id of the tool_call item whose result is checked
 	ExpectError bool   `json:"expect_error,omitempty"`
-	Recorded    string `json:"recorded,omitempty"` // the real result, where one was recorded
+	Recorded    string `json:"recorded,omitempty"` // the recorded real result, if any
 
 	// reply: values are literals (strings, numbers) or {"$ref": Ref}, compared as
 	// whole words without regard to case.
 	Contains []json.RawMessage `json:"contains,omitempty"`
 	AnyOf    []string          `json:"any_of,omitempty"`
 	Excludes []string          `json:"excludes,omitempty"`
-	MaxWords int               `json:"max_words,omitempty"` // 0: no bound
-	// NoOtherNumber forbids every number that is neither in Contains nor in what
-	// the user said: a reply that tries several is no answer.
+	MaxWords int               `json:"max_words,omitempty"` // 0: no limit
+	// NoOtherNumber forbids every number that is neither in Contains nor in the user's
+	// message, so that a reply cannot pass by listing several guesses.
 	NoOtherNumber bool   `json:"no_other_number,omitempty"`
-	Expert        string `json:"reference,omitempty"` // the expert's reply, for a judge that reads
+	Expert        string `json:"reference,omitempty"` // the expert's reply, for a reader
 }
 
 // Ref points into the result of the call that satisfied a tool_call item.
@@ -60,9 +60,9 @@ type Ref struct {
 	Pick *Pick `json:"pick,omitempty"`
 }
 
-// Pick chooses an element of a list of objects: the first whose Where holds,
-// and among those the one with the least (Min) or greatest (Max) number under
-// that key. Path then goes on from the element.
+// Pick chooses an element of a list of objects: the first that matches Where or, among
+// those that do, the one with the least (Min) or greatest (Max) number under that key.
+// Path continues from the element.
 type Pick struct {
 	In    string                     `json:"in"` // path of the list in the result
 	Where map[string]json.RawMessage `json:"where,omitempty"`
@@ -82,7 +82,7 @@ const (
 	OpFilled  = "filled" // the opposite
 )
 
-// Cond is a condition on a tool's answer in this episode.
+// Cond is a condition on a tool result of this episode.
 type Cond struct {
 	Ref   Ref             `json:"ref"`
 	Op    string          `json:"op"`

@@ -7,8 +7,8 @@ import (
 	"envace/chat"
 )
 
-// row is a task as CM2 publishes it: one dialogue, its tools, and
-// checklists[checklist][user turn][item], of which the first is kept.
+// row is a task in CM2's format: one dialogue, its tools, and checklists[checklist][user
+// turn][item], of which only the first checklist is used.
 type row struct {
 	UUID       string          `json:"uuid"`
 	Source     string          `json:"source,omitempty"`
@@ -18,7 +18,7 @@ type row struct {
 	World      json.RawMessage `json:"world,omitempty"`
 }
 
-// UnmarshalJSON reads a task from CM2's form.
+// UnmarshalJSON reads a task in CM2's format.
 func (t *Task) UnmarshalJSON(data []byte) error {
 	var r row
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -56,7 +56,7 @@ func readTools(raw json.RawMessage) ([]chat.Function, error) {
 	return tools, nil
 }
 
-// dialogue cuts the messages into user turns and pairs every result with its call.
+// dialogue splits the messages into user turns and pairs every result with its call.
 func (t *Task) dialogue(msgs []chat.Message) error {
 	for i, m := range msgs {
 		if m.Role != chat.Assistant && len(m.Calls) > 0 {
@@ -68,13 +68,13 @@ func (t *Task) dialogue(msgs []chat.Message) error {
 		case m.Role == chat.System && i == 0:
 			t.System = m.Content
 		case m.Role == chat.System:
-			return fmt.Errorf("message %d: system message inside the dialogue", i)
+			return fmt.Errorf("message %d: system message after the first message", i)
 		case m.Role == chat.User && i > 0 && msgs[i-1].Role == chat.User:
-			t.Turns[len(t.Turns)-1].User += "\n" + m.Content // nobody spoke in between: one turn
+			t.Turns[len(t.Turns)-1].User += "\n" + m.Content // consecutive user messages are one turn
 		case m.Role == chat.User:
 			t.Turns = append(t.Turns, Turn{User: m.Content})
 		case len(t.Turns) == 0:
-			return fmt.Errorf("message %d: %s speaks before the user", i, m.Role)
+			return fmt.Errorf("message %d: %s message before the first user message", i, m.Role)
 		case m.Role == chat.Tool:
 			return orphan(i)
 		default:
@@ -93,17 +93,17 @@ func (t *Task) dialogue(msgs []chat.Message) error {
 	return nil
 }
 
-// SetChecklist gives each user turn its items. There must be as many lists as
-// user turns, and at least one item in all.
+// SetChecklist sets the items of each user turn. There must be one list per user turn,
+// and at least one item in total.
 func (t *Task) SetChecklist(turns [][]Item) error {
 	if len(turns) != len(t.Turns) {
-		return fmt.Errorf("checklist has %d turns, the dialogue %d", len(turns), len(t.Turns))
+		return fmt.Errorf("checklist has %d turns, but the dialogue has %d", len(turns), len(t.Turns))
 	}
 	items := 0
 	for i, list := range turns {
 		for _, item := range list {
 			if item.ID == "" || item.Weight < 0 {
-				return fmt.Errorf("checklist turn %d: item without id or with negative weight", i)
+				return fmt.Errorf("checklist turn %d: an item has no id or a negative weight", i)
 			}
 		}
 		t.Turns[i].Checklist = list
@@ -115,7 +115,7 @@ func (t *Task) SetChecklist(turns [][]Item) error {
 	return nil
 }
 
-// MarshalJSON writes CM2's form.
+// MarshalJSON writes a task in CM2's format.
 func (t Task) MarshalJSON() ([]byte, error) {
 	tools, err := chat.Marshal(t.Tools)
 	if err != nil {
@@ -139,9 +139,9 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	return chat.Marshal(r)
 }
 
-// Relate makes derived reply items that only quote the expert decidable: the
-// values of the turn's recorded results that the expert's reply repeats become
-// references to what the episode's own results say in their place.
+// Relate makes reply items that only quote the expert's reply decidable: each value of
+// the turn's recorded results that the expert's reply repeats becomes a reference to the
+// value in the same place of the episode's own results.
 func (t *Task) Relate() {
 	for u := range t.Turns {
 		turn := &t.Turns[u]

@@ -16,9 +16,9 @@ import (
 	"envace/internal/seeds"
 )
 
-// Load reads tasks from a JSONL file in CM2's form. If any line is bad it
-// returns none and a *LinesError that lists them all, unless skipBad is set: then
-// it returns the good ones together with that error.
+// Load reads tasks from a JSONL file in CM2's format. If any line is bad, it returns a
+// *LinesError that lists all bad lines, and no tasks unless skipBad is set, in which case
+// it also returns the tasks of the good lines.
 func Load(path string, skipBad bool) ([]Task, error) {
 	var tasks []Task
 	bad, err := lines(path, func(data []byte) error {
@@ -35,9 +35,9 @@ func Load(path string, skipBad bool) ([]Task, error) {
 	return sift(tasks, path, bad, skipBad)
 }
 
-// AddChecklists joins the checklists of a JSONL file of {uuid, checklists} to
-// tasks. Tasks without one are dropped and their number is returned. Bad lines
-// are treated as by Load.
+// AddChecklists sets the checklists of tasks from a JSONL file of {uuid, checklists}.
+// Tasks without a checklist are dropped; dropped is their number. Bad lines are handled
+// as by Load.
 func AddChecklists(tasks []Task, path string, skipBad bool) (judged []Task, dropped int, err error) {
 	lists := map[string][][]Item{}
 	bad, err := lines(path, func(data []byte) error {
@@ -79,13 +79,13 @@ type LinesError struct {
 	Lines []LineError
 }
 
-// LineError is one bad line; N counts from 1, 0 where the fault has no line.
+// LineError is one bad line. N counts from 1; it is 0 for an error without a line.
 type LineError struct {
 	N    int
 	Text string
 }
 
-// Error names the file and every bad line, the first ones with their faults.
+// Error names the file and all bad lines, the first ones with their errors.
 func (e *LinesError) Error() string {
 	const shown = 20
 	var b strings.Builder
@@ -121,7 +121,7 @@ func sift(tasks []Task, path string, bad []LineError, skipBad bool) ([]Task, err
 	return tasks, &LinesError{path, bad}
 }
 
-// lines calls f with each line that is not blank and gathers its complaints.
+// lines calls f with each non-blank line and collects its errors.
 func lines(path string, f func(data []byte) error) ([]LineError, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -146,8 +146,8 @@ func lines(path string, f func(data []byte) error) ([]LineError, error) {
 	}
 }
 
-// fault says what is wrong with a line; a value of the wrong kind without the names
-// that Go has for kinds.
+// fault describes the error of a line. A value of the wrong type is described in JSON
+// terms, not Go terms.
 func fault(err error) string {
 	wrong, ok := err.(*json.UnmarshalTypeError)
 	if !ok {
@@ -164,18 +164,17 @@ func fault(err error) string {
 	case reflect.Bool:
 		want = "true or false"
 	}
-	return fmt.Sprintf("%s is of kind %s: want %s", cmp.Or(wrong.Field, "the line"), wrong.Value, want)
+	return fmt.Sprintf("%s is of type %s: want %s", cmp.Or(wrong.Field, "the line"), wrong.Value, want)
 }
 
-// Order gives tasks in seeded rounds: every task once a round, each round
-// shuffled anew.
+// Order yields tasks in seeded rounds: each round is a new shuffle of all tasks.
 type Order struct {
 	Tasks []Task
 	Seed  uint64
 }
 
-// Batch returns the n tasks of a step. It depends on (Seed, step, n) alone, so
-// that a resumed run goes on with the same tasks.
+// Batch returns the n tasks of a step. It depends only on (Seed, step, n), so a resumed
+// run continues with the same tasks.
 func (o Order) Batch(step, n int) []Task {
 	out := make([]Task, 0, n)
 	var perm []int
@@ -189,8 +188,8 @@ func (o Order) Batch(step, n int) []Task {
 	return out
 }
 
-// Split deals tasks out into two parts by the hash of their IDs, so that a task
-// stays on its side whatever else the file holds. share is that of the second.
+// Split splits tasks into two parts by a hash of their IDs, so that a task's part does
+// not depend on the rest of the file. share is the expected share of the second part.
 func Split(tasks []Task, share float64, seed uint64) (first, second []Task) {
 	for _, t := range tasks {
 		x := seeds.Derive(seed, seeds.Of(t.ID))

@@ -85,10 +85,10 @@ const good = `{"uuid":"a","tools":[{"name":"f","description":"","parameters":{}}
 func TestLoadBadLines(t *testing.T) {
 	for _, tt := range []struct{ name, line, want string }{
 		{"not JSON", `{"uuid":`, "unexpected end"},
-		{"a list", `[]`, "the line is of kind array: want an object"},
-		{"uuid is a number", `{"uuid":5}`, "uuid is of kind number: want a string"},
-		{"messages are text", `{"uuid":"a","messages":"none"}`, "messages is of kind string: want a list"},
-		{"orphan", `{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"tool","content":"y"}]}`, "orphan tool message"},
+		{"a list", `[]`, "the line is of type array: want an object"},
+		{"uuid is a number", `{"uuid":5}`, "uuid is of type number: want a string"},
+		{"messages are text", `{"uuid":"a","messages":"none"}`, "messages is of type string: want a list"},
+		{"orphan", `{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"tool","content":"y"}]}`, "tool message without a preceding call"},
 		{"no result", `{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"assistant","content":"","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"y"}]}`, "no result"},
 		{"arguments are a list", `{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":"[1]"}}]}]}`, "not a JSON object"},
 		{"arguments are null", `{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":null}}]}]}`, "not a JSON object"},

@@ -6,8 +6,7 @@ import (
 	"unicode"
 )
 
-// Mentions reports whether text occurs in said as whole words, without regard
-// to case.
+// Mentions reports whether text occurs in said as whole words, ignoring case.
 func Mentions(said, text string) bool {
 	said, text = strings.ToLower(said), strings.ToLower(strings.TrimSpace(text))
 	for from := 0; text != ""; {
@@ -24,8 +23,8 @@ func Mentions(said, text string) bool {
 	return false
 }
 
-// Numbers returns the numbers that stand in said as whole words, without the
-// white space and the punctuation around them.
+// Numbers returns the numbers that occur in said as whole words, without surrounding
+// white space and punctuation.
 func Numbers(said string) []string {
 	var out []string
 	for _, w := range strings.FieldsFunc(said, func(r rune) bool { return !word(r) && !strings.ContainsRune("-_.:", r) }) {
@@ -37,8 +36,8 @@ func Numbers(said string) []string {
 	return out
 }
 
-// joined reports whether the border between a and b lies inside a word or a
-// number: 4 is not said by 14, 4.5, -4 or 4-b.
+// joined reports whether the boundary between a and b lies inside a word or a number:
+// 14, 4.5, -4 and 4-b do not mention 4.
 func joined(a, b string) bool {
 	ra, rb := []rune(a), []rune(b)
 	if len(ra) == 0 || len(rb) == 0 {

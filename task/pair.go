@@ -7,8 +7,8 @@ import (
 	"envace/chat"
 )
 
-// pair returns the assistant's message msgs[at] and the results that follow it in
-// the form that [Turn] promises: paired by id, or by place where no result has one.
+// pair returns the assistant message msgs[at] and the results that follow it in the form
+// that [Turn] promises. Results are paired by id, or by position if none has an id.
 func pair(msgs []chat.Message, at int) ([]chat.Message, error) {
 	m := msgs[at]
 	if len(m.Calls) == 0 {
@@ -33,7 +33,7 @@ func pair(msgs []chat.Message, at int) ([]chat.Message, error) {
 			return nil, err
 		}
 		if answer[call] > 0 {
-			return nil, fmt.Errorf("message %d answers the call %q again: message %d has done so", i, msgs[i].CallID, answer[call])
+			return nil, fmt.Errorf("message %d: second result for call %q, after message %d", i, msgs[i].CallID, answer[call])
 		}
 		answer[call] = i
 	}
@@ -50,7 +50,7 @@ func pair(msgs []chat.Message, at int) ([]chat.Message, error) {
 	return out, nil
 }
 
-// distinct refuses calls of message at that share an id.
+// distinct returns an error if two calls of message at share an id.
 func distinct(calls []chat.Call, at int) error {
 	for i, c := range calls {
 		if c.ID != "" && slices.ContainsFunc(calls[:i], func(other chat.Call) bool { return other.ID == c.ID }) {
@@ -64,36 +64,36 @@ func distinct(calls []chat.Call, at int) error {
 func identified(msgs []chat.Message, at, i int) (int, error) {
 	id, calls := msgs[i].CallID, msgs[at].Calls
 	if id == "" {
-		return 0, fmt.Errorf("message %d has no tool_call_id, but other results of message %d have one", i, at)
+		return 0, fmt.Errorf("message %d: no tool_call_id, but other results of message %d have one", i, at)
 	}
 	if call := slices.IndexFunc(calls, func(c chat.Call) bool { return c.ID == id }); call >= 0 {
 		return call, nil
 	}
 	if call := slices.IndexFunc(calls, func(c chat.Call) bool { return c.ID == "" }); call >= 0 {
-		return 0, fmt.Errorf("message %d answers the call %q, but call %d of message %d (%s) has no id", i, id, call, at, calls[call].Name)
+		return 0, fmt.Errorf("message %d: tool_call_id %q, but call %d of message %d (%s) has no id", i, id, call, at, calls[call].Name)
 	}
-	return 0, fmt.Errorf("message %d answers the call %q, which message %d does not make", i, id, at)
+	return 0, fmt.Errorf("message %d: tool_call_id %q matches no call of message %d", i, id, at)
 }
 
-// placed finds the call of message at in whose place result i stands. A result that
-// bears the name of another of the calls contradicts its place.
+// placed finds the call of message at with the same position as result i. It is an error
+// if the result bears the name of another of the calls.
 func placed(msgs []chat.Message, at, i int) (int, error) {
 	place, name, calls := i-at-1, msgs[i].Name, msgs[at].Calls
 	if place >= len(calls) {
 		return 0, orphan(i)
 	}
 	if due := calls[place].Name; name != due && slices.ContainsFunc(calls, func(c chat.Call) bool { return c.Name == name }) {
-		return 0, fmt.Errorf("message %d is a result of %s, but stands in the place of %s's: give the results of message %d a tool_call_id", i, name, due, at)
+		return 0, fmt.Errorf("message %d: result of %s in the position of %s: add a tool_call_id to the results of message %d", i, name, due, at)
 	}
 	return place, nil
 }
 
 func orphan(i int) error {
-	return fmt.Errorf("message %d: orphan tool message: no call is open", i)
+	return fmt.Errorf("message %d: tool message without a preceding call", i)
 }
 
-// named gives an id to the calls of message at that have none: nine letters and
-// digits, because some templates ask for that.
+// named assigns an id to each call of message at that has none: nine letters and digits,
+// as some templates require.
 func named(calls []chat.Call, at int) []chat.Call {
 	out := slices.Clone(calls)
 	place := 0
@@ -109,7 +109,7 @@ func named(calls []chat.Call, at int) []chat.Call {
 	return out
 }
 
-// label names a call for people.
+// label names a call in error messages.
 func label(calls []chat.Call, i int) string {
 	if calls[i].ID == "" {
 		return fmt.Sprintf("call %d (%s)", i, calls[i].Name)

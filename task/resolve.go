@@ -12,8 +12,8 @@ import (
 	"envace/chat"
 )
 
-// Lookup returns the JSON value that r points to in result, the answer of the
-// call of item r.Item. ok is false where there is no such value.
+// Lookup returns the JSON value that r points to in result, the result of the call of
+// item r.Item. ok is false if there is no such value.
 func (r Ref) Lookup(result string) (value json.RawMessage, ok bool) {
 	value = json.RawMessage(result)
 	if r.Pick != nil {
@@ -140,7 +140,7 @@ func IsError(result string) bool {
 	return false
 }
 
-// empty reports whether v says nothing: null, false, or no text, element or key.
+// empty reports whether v is null, false, or an empty string, list or object.
 func empty(v json.RawMessage) bool {
 	text, err := chat.Canonical(v)
 	if err != nil {
@@ -210,7 +210,7 @@ func (c Cond) Holds(results Results) (holds, known bool) {
 	case OpAtLeast:
 		return a.Cmp(b) >= 0, true
 	}
-	return false, false // an operator that does not exist
+	return false, false // an unknown operator
 }
 
 // HoldAll reports whether conds, which lead from one to the next, all hold. What an

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Plain is a JSON value as people say it: a text without its quotes.
+// Plain returns a JSON value as plain text: a string without its quotes.
 func Plain(v json.RawMessage) string {
 	var s string
 	if json.Unmarshal(v, &s) == nil {
@@ -16,8 +16,8 @@ func Plain(v json.RawMessage) string {
 	return string(v)
 }
 
-// Scalars yields place and text of every number and non-empty string in a JSON
-// value, keys in sorted order. Places are as in [Ref], and begin with path.
+// Scalars yields the path and text of every number and non-empty string in a JSON value,
+// with keys in sorted order. Paths are as in [Ref] and begin with path.
 func Scalars(v json.RawMessage, path string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) { walk(v, path, yield) }
 }

@@ -1,5 +1,5 @@
-// Package task holds what is to be done: dataset rows as tasks, their recorded
-// turns and checklists, and their seeded order.
+// Package task defines tasks: dataset rows with recorded turns and checklists, and their
+// seeded order.
 package task
 
 import (
@@ -11,29 +11,29 @@ import (
 // Task is one dataset row.
 type Task struct {
 	ID     string
-	Source string          // where it comes from: a workbench domain, a data set
+	Source string          // origin: a workbench domain or a data set
 	System string          // system message; "" for none
-	Tools  []chat.Function // what the agent may call
-	Turns  []Turn          // the user's recorded turns, in order; none where the user is not recorded
-	World  json.RawMessage // what a real world needs to open this task; nil where there is none
+	Tools  []chat.Function // tools that the agent may call
+	Turns  []Turn          // the user's recorded turns, in order; none if the user is not recorded
+	World  json.RawMessage // data from which the real world of this task is opened; nil if there is none
 }
 
-// Turn is one user turn: what the user says, what an expert did, what is checked.
+// Turn is one user turn: the user's message, the expert's messages and the checklist.
 //
-// Every call of Expert has an id that no other call of its message has. Behind a
-// message stand the results of its calls, one each and in the order of the calls,
-// whatever the order they were recorded in: some templates know a result by its place
-// alone. A result's CallID and Name are its call's. [Load] sees to all this and
-// refuses what cannot be paired; whoever makes a Task otherwise must do so too.
+// The calls of a message of Expert have distinct ids. A message is followed by the
+// results of its calls, one for each and in the order of the calls, whatever the order in
+// which they were recorded, because some templates identify a result by position. A
+// result has the CallID and Name of its call. [Load] ensures all this and rejects results
+// that it cannot pair; code that constructs a Task must ensure it as well.
 type Turn struct {
 	User      string
-	Expert    []chat.Message // the expert's messages up to and with the reply: assistant and tool
+	Expert    []chat.Message // the expert's messages, up to and including the reply: assistant and tool
 	Checklist []Item         // empty: the turn is not judged
 }
 
-// Record is a call that was really made, with its real result.
+// Record is a recorded call with its real result.
 type Record struct {
-	Turn      int // user turn it belongs to
+	Turn      int // index of its user turn
 	Name      string
 	Arguments json.RawMessage
 	Result    string
@@ -55,7 +55,7 @@ func (t Task) Records(through int) []Record {
 	return out
 }
 
-// Checklist returns the items of user turn u; none where the task has no such turn.
+// Checklist returns the items of user turn u; none if there is no such turn.
 func (t Task) Checklist(u int) []Item {
 	if u < 0 || u >= len(t.Turns) {
 		return nil
@@ -63,8 +63,8 @@ func (t Task) Checklist(u int) []Item {
 	return t.Turns[u].Checklist
 }
 
-// Answered returns the call that message i of Expert is the result of; false for
-// a message of another kind.
+// Answered returns the call whose result is message i of Expert; false if that is not a
+// tool message.
 func (t Turn) Answered(i int) (chat.Call, bool) {
 	if t.Expert[i].Role != chat.Tool {
 		return chat.Call{}, false

@@ -6,15 +6,15 @@ import (
 	"envace/rollout"
 )
 
-// Groups counts what Advantages found.
+// Groups counts the groups of Advantages.
 type Groups struct {
 	All  int // (task, role) groups
-	Dead int // of those, groups without a difference: they teach nothing
+	Dead int // of those, groups with equal rewards, which contribute no gradient
 }
 
-// Advantages sets each row's advantage: its reward less the mean of the rows of
-// its task and role (the paper's Eq. 7), with c.Std divided by their sample
-// standard deviation. A group of one, or of equal rewards, gets 0.
+// Advantages sets each row's advantage: its reward minus the mean over the rows of its
+// task and role (the paper's Eq. 7) and, with c.Std, divided by their sample standard
+// deviation. In a group of one, or of equal rewards, it is 0.
 func Advantages(rows []Row, c Credit) Groups {
 	type key struct {
 		task string
@@ -45,7 +45,7 @@ func Advantages(rows []Row, c Credit) Groups {
 	return count
 }
 
-// moments are the mean and the sample standard deviation (0 for a single row).
+// moments returns the mean and the sample standard deviation (0 for a single row).
 func moments(rows []Row, members []int) (mean, std float64) {
 	for _, i := range members {
 		mean += rows[i].Reward

@@ -10,7 +10,7 @@ import (
 	"envace/task"
 )
 
-// meter gathers the figures of one step.
+// meter collects the metrics of one step.
 type meter struct {
 	start  time.Time
 	sample time.Duration
@@ -22,18 +22,19 @@ type meter struct {
 	sampler, reference *usage
 }
 
-// newMeter begins a step of the given samplers, which may be nil or not count.
+// newMeter starts the metrics of a step. The samplers may be nil, and need not be
+// engine.Meters.
 func newMeter(sampler, reference engine.Sampler) *meter {
 	return &meter{start: time.Now(), sampler: newUsage(sampler), reference: newUsage(reference)}
 }
 
-// usage is what a sampler does during a step.
+// usage measures what a sampler does during a step.
 type usage struct {
 	of     engine.Meter
 	before engine.Usage
 }
 
-// newUsage returns nil where s does not count.
+// newUsage returns nil if s is not an engine.Meter.
 func newUsage(s engine.Sampler) *usage {
 	if of, ok := s.(engine.Meter); ok {
 		return &usage{of, of.Usage()}
@@ -59,8 +60,8 @@ func (m *meter) learnt(out engine.Result, norm float64) {
 	m.steps++
 }
 
-// metrics are the step's figures by name. Shares are of its episodes, counts of all of it;
-// seconds are wall clock.
+// metrics returns the step's metrics by name. Shares are relative to its episodes, counts
+// are totals of the step, and seconds are wall-clock time.
 func (m *meter) metrics(eps []*rollout.Episode, rows []Row, groups Groups) map[string]float64 {
 	all, steps := time.Since(m.start).Seconds(), max(m.steps, 1)
 	out := map[string]float64{
@@ -84,8 +85,8 @@ func (m *meter) metrics(eps []*rollout.Episode, rows []Row, groups Groups) map[s
 	return out
 }
 
-// engine adds what the engine counts. Names in sampler_ depend on which requests
-// happened to meet, as times do.
+// engine adds the engine's own metrics. Those named sampler_ depend, like times, on which
+// requests happened to be batched together.
 func (m *meter) engine(out map[string]float64) {
 	share := func(name string, a, b float64) {
 		if b > 0 {
@@ -105,8 +106,8 @@ func (m *meter) engine(out map[string]float64) {
 	}
 }
 
-// Summary describes episodes: mean reward, the share in which every decided item
-// passed, tokens and turns by role, how they ended, how often a result was an error.
+// Summary summarises episodes: mean reward, share with all decided items passed, tokens
+// and turns by role, stop reasons, and the share of imagined results that are errors.
 func Summary(eps []*rollout.Episode) map[string]float64 {
 	out := map[string]float64{"episodes": float64(len(eps))}
 	n, judged := float64(max(len(eps), 1)), 0.0

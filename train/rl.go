@@ -1,10 +1,10 @@
-// Package train is the paper: supervised fine-tuning of both roles, then role-wise
-// GRPO on rehearsed episodes.
+// Package train implements the paper: supervised fine-tuning of both roles, then
+// role-wise GRPO on rehearsed episodes.
 //
-// Left out of the reference's version on purpose: rows are never duplicated to
-// fill a batch, a group of one has no advantage, normalisers are those of the
-// whole step, and the sampled tokens and their log-probabilities go to the
-// trainer as they are, so that the policy ratio of fresh samples is 1.
+// Intended differences from the reference implementation: rows are never duplicated to
+// fill a batch, a group of one has no advantage, losses are normalised over the whole
+// step, and the trainer gets the sampled tokens and their log-probabilities unchanged, so
+// that the policy ratio of fresh samples is 1.
 package train
 
 import (
@@ -22,22 +22,22 @@ import (
 	"envace/task"
 )
 
-// RL trains a policy on the episodes it plays a part in. With Rehearsal as Tools no
-// tool is ever called; real tools there make it plain GRPO.
+// RL trains a policy by playing episodes. With rehearsed worlds it never calls a tool;
+// with real worlds it is plain GRPO.
 type RL struct {
 	Trainer engine.Trainer
-	Policy  rollout.Policy                            // the learner: how it speaks; its Sampler is set anew for each step
-	Cast    func(learner rollout.Policy) rollout.Cast // who else speaks; nil: the learner in every role
-	Worlds  func(rollout.Cast) rollout.Worlds         // where they play; nil: in rehearsal, with the recorded users
+	Policy  rollout.Policy                            // the learner; its Sampler is replaced in each step
+	Cast    func(learner rollout.Policy) rollout.Cast // the policy for each role; nil: the learner in every role
+	Worlds  func(rollout.Cast) rollout.Worlds         // nil: rehearsal with the recorded users
 	Judge   rollout.Judge
 	Limits  rollout.Limits
 	Tasks   task.Order
 
 	Steps     int // last step, exclusive
-	Start     int // first step: where an interrupted run goes on
-	Batch     int // tasks a step
-	Group     int // episodes a task
-	Minibatch int // rows an optimiser step; 0: all of a step
+	Start     int // first step; above 0 in a resumed run
+	Batch     int // tasks per step
+	Group     int // episodes per task
+	Minibatch int // rows per optimiser step; 0: all rows of the step
 
 	Credit    Credit
 	Loss      engine.Loss
@@ -45,11 +45,11 @@ type RL struct {
 	Adam      func(step int) engine.Adam // the schedule
 	Seed      uint64
 	Stage     string                                    // name in the log; "" is "rl"
-	Log       Log                                       // nil: nothing is kept
-	After     func(ctx context.Context, step int) error // checkpoint and evaluation, when due; nil for none
+	Log       Log                                       // nil: no log
+	After     func(ctx context.Context, step int) error // called after each step, for checkpoints and evaluation; may be nil
 }
 
-// Log keeps what a run shows.
+// Log records the metrics and episodes of a run.
 type Log interface {
 	Step(stage string, step int, metrics map[string]float64) error
 	Episodes(stage string, step int, eps []*rollout.Episode) error
@@ -95,23 +95,23 @@ func (r *RL) Run(ctx context.Context) error {
 	return nil
 }
 
-// check refuses a cast that leaves nothing to train.
+// check returns an error if the cast leaves nothing to train.
 func (r *RL) check(cast rollout.Cast) error {
 	switch name := r.name(); {
 	case r.Policy.Completer != nil:
-		return fmt.Errorf("the policy %s speaks through a server, which gives no tokens to train on: want a policy of the trainer's own weights", name)
+		return fmt.Errorf("policy %s uses a server, which returns no tokens to train on: use a policy with the trainer's own weights", name)
 	case r.Loss.KL != 0 && r.Loss.KLKind == engine.K1:
 		return errors.New("the KL estimator k1 has no gradient in expectation when it is part of the loss: want k2 or k3")
 	case cast.Act.Name != name && cast.Rehearse.Name != name:
-		return fmt.Errorf("the policy %s neither acts nor rehearses, so there is nothing to train: %s acts and %s rehearses", name, cast.Act.Name, cast.Rehearse.Name)
+		return fmt.Errorf("policy %s neither acts nor rehearses, so there is nothing to train: %s acts and %s rehearses", name, cast.Act.Name, cast.Rehearse.Name)
 	}
 	return nil
 }
 
-// name is the learner's, by which its turns are known.
+// name returns the learner's name, which identifies its turns.
 func (r *RL) name() string { return cmp.Or(r.Policy.Name, rollout.Learner) }
 
-// cast is who speaks in a step in which the learner has these weights.
+// cast returns the policies of a step, with these weights for the learner.
 func (r *RL) cast(weights engine.Sampler) rollout.Cast {
 	learner := r.Policy
 	learner.Name, learner.Sampler = r.name(), weights
@@ -128,8 +128,8 @@ func (r *RL) worlds(cast rollout.Cast) rollout.Worlds {
 	return r.Worlds(cast)
 }
 
-// collect plays Group episodes of each task of the step, all at once; the engine
-// batches what is waiting.
+// collect plays Group episodes of each task of the step concurrently; the engine batches
+// the waiting requests.
 func (r *RL) collect(ctx context.Context, cast rollout.Cast, step int) ([]*rollout.Episode, error) {
 	if err := r.check(cast); err != nil {
 		return nil, err
@@ -173,10 +173,9 @@ func anchor(ctx context.Context, rows []Row, reference engine.Sampler) error {
 	return nil
 }
 
-// onPolicy holds an exact engine to its promise: the first rows of a step have the
-// log-probabilities that they were sampled with, bit for bit, so their ratio is 1.
-// A difference means that tokens, weights or sums got lost between the two, and no
-// later figure would tell.
+// onPolicy checks the guarantee of a bit-exact engine: in training, the rows of the first
+// minibatch have exactly the log-probabilities they were sampled with, so their ratio is
+// 1. A difference means a bug in tokens, weights or sums that no later metric would show.
 func onPolicy(trainer engine.Trainer, rows []Row, batch []engine.Datum, out engine.Result) error {
 	if e, ok := trainer.(engine.BitExact); !ok || !e.BitExact() {
 		return nil
@@ -184,7 +183,7 @@ func onPolicy(trainer engine.Trainer, rows []Row, batch []engine.Datum, out engi
 	for i, d := range batch {
 		for pos, w := range d.Weight {
 			if got := out.Logprobs[i][pos]; w != 0 && math.Float32bits(got) != math.Float32bits(d.Logprobs[pos]) {
-				return fmt.Errorf("row %d (task %s, %s): token %d was sampled with log-probability %g, but has %g in training under the same weights, so the ratio of a fresh sample is not 1: the engine has broken its promise of equal bits",
+				return fmt.Errorf("row %d (task %s, %s): token %d was sampled with log-probability %g, but training computes %g with the same weights, so the ratio of a fresh sample is not 1: the engine is not bit-exact",
 					i, rows[i].Task, rows[i].Role, pos+1, d.Logprobs[pos], got)
 			}
 		}
@@ -192,8 +191,8 @@ func onPolicy(trainer engine.Trainer, rows []Row, batch []engine.Datum, out engi
 	return nil
 }
 
-// minibatches cuts data into parts of at most n, 0 for a single one. A step
-// without data has none.
+// minibatches splits data into parts of at most n; 0 means a single part. Without data
+// there are no parts.
 func minibatches(data []engine.Datum, n int) iter.Seq[[]engine.Datum] {
 	if n <= 0 {
 		n = max(len(data), 1)

@@ -361,12 +361,12 @@ func TestRLCasts(t *testing.T) {
 	}
 	r := toyRL(&table{}, &lines{}, 1)
 	r.Cast = func(rollout.Policy) rollout.Cast { return rollout.Alone(fixed(t, always)) }
-	if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the policy learner neither acts nor rehearses") {
+	if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "policy learner neither acts nor rehearses") {
 		t.Errorf("a cast without the learner: %v", err)
 	}
 	r = toyRL(&table{}, &lines{}, 1)
 	r.Policy.Completer = remote{}
-	if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "speaks through a server") {
+	if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "uses a server") {
 		t.Errorf("a learner behind a server: %v", err)
 	}
 }

@@ -21,20 +21,20 @@ type Row struct {
 	Reference []float32 // log-probabilities of the sampled tokens under the reference; nil without KL
 }
 
-// Credit says how a reward becomes an advantage and an advantage a weight.
+// Credit configures how rewards become advantages, and how rows are weighted.
 type Credit struct {
 	// Std divides the advantage by its group's standard deviation (the article's
 	// formula; the paper's Eq. 7 does not).
 	Std bool
-	// Fidelity gives a REHEARSE row whose call was recorded half its reward for
-	// agreeing with the record (see [rollout.Agreement]), against collusion of the two
+	// Fidelity replaces half the reward of a REHEARSE row whose call was recorded by its
+	// agreement with the record (see [rollout.Agreement]), to prevent collusion of the two
 	// roles.
 	Fidelity bool
-	// RowMean weighs every row alike, as the reference in effect does; otherwise
-	// every token of the step counts alike.
+	// RowMean weights all rows equally, as the reference implementation effectively does;
+	// otherwise all tokens of the step have equal weight.
 	RowMean bool
-	// Rehearse is the share of REHEARSE in the loss; 0 leaves both roles to the
-	// common mean.
+	// Rehearse is the share of REHEARSE rows in the loss; 0: as given by their number of
+	// tokens or rows.
 	Rehearse float64
 }
 

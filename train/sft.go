@@ -15,7 +15,7 @@ import (
 	"envace/task"
 )
 
-// Example is what a role should write after a prompt.
+// Example is a prompt with the target message of a role.
 type Example struct {
 	Task   string
 	Role   rollout.Role
@@ -23,7 +23,7 @@ type Example struct {
 	Target []int
 }
 
-// Teacher makes examples of recorded episodes, for both roles.
+// Teacher makes examples for both roles from recorded episodes.
 type Teacher struct {
 	Renderer render.Renderer
 	Options  render.Options
@@ -32,7 +32,7 @@ type Teacher struct {
 	Seed     uint64
 }
 
-// Act returns an example for each message of the expert.
+// Act returns an example for each of the expert's messages.
 func (h Teacher) Act(t task.Task) ([]Example, error) {
 	var out []Example
 	var msgs []chat.Message
@@ -55,10 +55,10 @@ func (h Teacher) Act(t task.Task) ([]Example, error) {
 	return out, nil
 }
 
-// Rehearse returns an example for each recorded result that REHEARSE may write: a
-// non-empty object or a list. Every other one, drawn by seed, is shown the records
-// as RL will show them; the rest are shown only what was recorded before the call,
-// so that answers are also learnt where no record helps.
+// Rehearse returns an example for each recorded result in a format that REHEARSE may
+// write: a non-empty object or a list. About half of the examples, chosen by seed, contain
+// the recorded calls as in RL; the others contain only the dialogue before the call, so
+// that REHEARSE also learns to answer without records.
 func (h Teacher) Rehearse(t task.Task) ([]Example, error) {
 	var out []Example
 	var entries []rollout.Entry
@@ -80,7 +80,7 @@ func (h Teacher) Rehearse(t task.Task) ([]Example, error) {
 	return out, nil
 }
 
-// answer returns the example of one recorded result, or none.
+// answer returns the example for one recorded result, if REHEARSE may write it.
 func (h Teacher) answer(v rollout.View, result string) ([]Example, error) {
 	want := chat.Message{Role: chat.Assistant, Content: v.Result(result)}
 	if _, bad := render.ParseResult(want.Content); bad != nil {
@@ -93,8 +93,8 @@ func (h Teacher) answer(v rollout.View, result string) ([]Example, error) {
 	return []Example{e}, err
 }
 
-// Example renders the dialogue with and without the message: what the template
-// adds is the target, up to the token that ends it.
+// Example renders the dialogue with and without the message want: the tokens it adds, up
+// to the end-of-message token, are the target.
 func (h Teacher) Example(t task.Task, role rollout.Role, msgs []chat.Message, tools []chat.Function, want chat.Message) (Example, error) {
 	prompt, err := h.Renderer.Prompt(msgs, tools, h.Options)
 	if err != nil {
@@ -116,7 +116,7 @@ func (h Teacher) Example(t task.Task, role rollout.Role, msgs []chat.Message, to
 	return Example{t.ID, role, prompt, target}, nil
 }
 
-// Datum weighs each target token by w.
+// Datum returns the example with weight w for each target token.
 func (e Example) Datum(w float64) engine.Datum {
 	tokens := append(slices.Clone(e.Prompt), e.Target...)
 	n := len(tokens) - 1
@@ -127,22 +127,23 @@ func (e Example) Datum(w float64) engine.Datum {
 	return d
 }
 
-// SFT fine-tunes on examples: cross entropy, each target token of a step alike.
+// SFT fine-tunes on examples by cross entropy, with equal weight for each target token of
+// a step.
 type SFT struct {
 	Trainer  engine.Trainer
 	Examples []Example
 	Steps    int // last step, exclusive
 	Start    int // first step
-	Batch    int // examples a step
+	Batch    int // examples per step
 	Adam     func(step int) engine.Adam
-	Extra    func(step int) ([]engine.Datum, error) // further rows of a step, already weighed; nil for none
+	Extra    func(step int) ([]engine.Datum, error) // further rows of a step, with their weights; nil for none
 	Seed     uint64
 	Stage    string // name in the log; "" is "sft"
-	Log      Log    // nil: nothing is kept
+	Log      Log    // nil: no log
 	After    func(ctx context.Context, step int) error
 }
 
-// Run takes the steps. The examples of a step depend on (Seed, step) alone.
+// Run runs all steps. The examples of a step depend only on (Seed, step).
 func (s *SFT) Run(ctx context.Context) error {
 	stage := cmp.Or(s.Stage, "sft")
 	for step := s.Start; step < s.Steps; step++ {
@@ -174,7 +175,7 @@ func (s *SFT) Run(ctx context.Context) error {
 	return nil
 }
 
-// batch draws Batch examples in seeded rounds: each once a round.
+// batch draws Batch examples in seeded rounds, each of which is a shuffle of all examples.
 func (s *SFT) batch(step int) ([]engine.Datum, error) {
 	var chosen []Example
 	var perm []int
@@ -193,8 +194,8 @@ func (s *SFT) batch(step int) ([]engine.Datum, error) {
 	return append(data, extra...), err
 }
 
-// Weigh turns examples into rows whose target tokens all weigh alike, total in
-// all.
+// Weigh turns examples into data with equal weight for all target tokens and a total
+// weight of total.
 func Weigh(examples []Example, total float64) []engine.Datum {
 	tokens := 0
 	for _, e := range examples {

@@ -7,25 +7,26 @@ import (
 	"envace/task"
 )
 
-// The shares of a turn's weight. On every way through a plan the items that
-// apply sum to one.
+// The shares of a turn's weight. On every path through a plan, the weights of the items
+// that apply sum to one.
 const (
-	onlyWrites = 0.1 // no write that nobody asked for
+	onlyWrites = 0.1 // no unrequested writes
 
-	readUnits   = 1.0 // of the rest: a call that reads,
-	writeUnits  = 3.0 // one that changes the world,
-	replyUnits  = 3.0 // the reply,
-	refuseUnits = 1.0 // an error where the call deserves one
+	// The units in which the rest is shared.
+	readUnits   = 1.0 // a read call
+	writeUnits  = 3.0 // a write call
+	replyUnits  = 3.0 // the reply
+	refuseUnits = 1.0 // an error for a call that the real world refuses
 )
 
-// checklist derives the items of a turn from its plan: one for each call and
-// reply of every branch, each under the conditions that lead there. c is the way
-// that the real world takes: it tells which calls deserve an error.
+// checklist derives the items of a turn from its plan: one for each call and reply of
+// every branch, under the conditions that lead there. course is the execution in the real
+// world; it shows which calls must get an error.
 type checklist struct {
 	domain Domain
 	course *course
 	items  []task.Item
-	first  string // id of the item without which nothing was done
+	first  string // id of the first call's item
 }
 
 func (d Domain) checklist(p *Plan, c *course) []task.Item {
@@ -39,9 +40,9 @@ func (d Domain) checklist(p *Plan, c *course) []task.Item {
 	})
 }
 
-// walk adds the items of p and of all that can follow. when are the conditions
-// on the way to p, writes the items that changed the world on it, and budget is
-// the weight to be shared out.
+// walk adds the items of p and everything that can follow. when are the conditions on the
+// path to p, writes are the items of write calls on it, and budget is the weight to
+// distribute.
 func (l *checklist) walk(p *Plan, when []task.Cond, writes []string, budget float64) {
 	switch {
 	case p.text != "":
@@ -64,7 +65,7 @@ func (l *checklist) walk(p *Plan, when []task.Cond, writes []string, budget floa
 	}
 }
 
-// units is the weight of the heaviest way from p on.
+// units returns the units of the heaviest path from p on.
 func (l *checklist) units(p *Plan) float64 {
 	switch {
 	case p.text != "":
@@ -142,7 +143,7 @@ func (l *checklist) reply(p *Plan, when []task.Cond, writes []string, weight flo
 	})
 }
 
-// check is what a reply must hold.
+// check returns the check of a reply.
 func (p *Plan) check() *task.Check {
 	c := &task.Check{
 		Type: task.Reply, AnyOf: p.anyOf, Excludes: p.excludes,
@@ -163,7 +164,7 @@ func (l *checklist) has(id string) bool {
 	return false
 }
 
-// items names the items that references point into.
+// items returns the items that the references refer to.
 func items(list []Ref) []string {
 	var ids []string
 	for _, r := range list {
@@ -186,7 +187,7 @@ next:
 	return out
 }
 
-// wording is the reply with references instead of values.
+// wording returns the reply with references instead of values.
 func (p *Plan) wording() string {
 	words := make([]any, len(p.values))
 	for i, v := range p.values {

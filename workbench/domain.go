@@ -1,8 +1,8 @@
-// Package workbench makes tasks from small executable worlds. A domain is tools
-// that work on a state, and kinds of tasks, each with an expert's plan; from the
-// plan come the expert's episode, the checklist that rewards an agent, and the
-// true answer that evaluation compares with. Domains to train on, and to copy, are
-// in workbench/domains; docs/own-tools.md explains how to write one.
+// Package workbench generates tasks from small executable worlds. A domain defines tools
+// that operate on a state, and kinds of tasks, each with an expert's plan. The expert's
+// episode, the checklist for the reward and the ground truth for evaluation are derived
+// from the plan. Package workbench/domains contains domains for training that also serve
+// as examples; docs/own-tools.md explains how to write your own.
 package workbench
 
 import (
@@ -19,50 +19,50 @@ import (
 // Domain is one small world.
 type Domain struct {
 	Name  string
-	About string // system message: what it is about, and its rules
+	About string // system message: its subject and rules
 	Tools []Tool
-	// New returns a state before any task, with a few entities that play no part.
+	// New returns an initial state with a few entities that no task refers to.
 	New   func(r *Rand) State
-	Kinds []Kind // of tasks
+	Kinds []Kind // kinds of tasks
 }
 
-// State is what the tools of a domain read and change: a pointer to a struct that
-// encodes as JSON. Two states are equal if their canonical JSON is.
+// State is the state that the tools of a domain read and change: a pointer to a struct
+// that encodes as JSON. Two states are equal if their canonical JSON is.
 type State any
 
 // Tool is one function that an agent may call.
 type Tool struct {
 	Name   string
-	About  string // for the model: one line
+	About  string // description for the model: one line
 	Params []Param
-	Write  bool // it changes the state
-	// Do runs a call whose arguments fit Params. The result must encode as a JSON
-	// object, a short one; an error becomes {"error": …}, see [Refusal].
+	Write  bool // whether it changes the state
+	// Do executes a call whose arguments have been validated against Params. The result
+	// must encode as a short JSON object; an error becomes {"error": …}, see [Refusal].
 	Do func(s State, a Args) (any, error)
 }
 
 // Kind is a family of tasks.
 type Kind struct {
 	Name   string
-	Weight int // how often it is drawn, against the other kinds
-	// Make puts into the state what the task is about and says what the user
-	// wants and how an expert does it. It must leave other entities alone, because
-	// two kinds can be joined to a dialogue of two user turns.
+	Weight int // relative frequency
+	// Make adds the entities of the task to the state, and returns the user's request and
+	// the expert's plan. It must not touch other entities, because two kinds can be joined
+	// into a dialogue of two user turns.
 	Make func(r *Rand, s State) Turn
 }
 
-// Turn is a user turn: the user's words and an expert's plan.
+// Turn is a user turn: the user's message and the expert's plan.
 type Turn struct {
 	User string
 	Plan *Plan
 }
 
-// On makes f, which works on a *S, the Do of a Tool.
+// On adapts f, which takes a *S, to the type of Tool.Do.
 func On[S any](f func(s *S, a Args) (any, error)) func(State, Args) (any, error) {
 	return func(s State, a Args) (any, error) { return f(s.(*S), a) }
 }
 
-// For makes f, which works on a *S, the Make of a Kind.
+// For adapts f, which takes a *S, to the type of Kind.Make.
 func For[S any](f func(r *Rand, s *S) Turn) func(*Rand, State) Turn {
 	return func(r *Rand, s State) Turn { return f(r, s.(*S)) }
 }
@@ -70,8 +70,8 @@ func For[S any](f func(r *Rand, s *S) Turn) func(*Rand, State) Turn {
 // Fields is a tool's result.
 type Fields map[string]any
 
-// Refusal is a tool's error with facts that the agent can use, such as the
-// status that forbids the call.
+// Refusal is a tool's error with facts that the agent can use, such as the status that
+// prevents the call.
 type Refusal struct {
 	Reason string
 	Facts  Fields
@@ -80,13 +80,13 @@ type Refusal struct {
 // Error returns the reason.
 func (r *Refusal) Error() string { return r.Reason }
 
-// Refuse returns a Refusal: why, and one fact.
+// Refuse returns a Refusal with a reason and one fact.
 func Refuse(key string, value any, format string, args ...any) error {
 	return &Refusal{fmt.Sprintf(format, args...), Fields{key: value}}
 }
 
-// NotFound is the error of a call that asks for a row that is not there. It names
-// the row that begins with the same word, and otherwise the tool that helps.
+// NotFound returns the error for a row that does not exist. It suggests the row that
+// begins with the same word if there is one, and otherwise the tool that helps.
 func NotFound[T any](what, name string, rows map[string]T, tool string) error {
 	first, _, _ := strings.Cut(name, "-")
 	for _, other := range sortedKeys(rows) {
@@ -97,7 +97,7 @@ func NotFound[T any](what, name string, rows map[string]T, tool string) error {
 	return fmt.Errorf("no %s %s, use %s", what, name, tool)
 }
 
-// Functions returns the tools as a model is told of them.
+// Functions returns the tools in the form of task.Task.Tools.
 func (d Domain) Functions() []chat.Function {
 	var out []chat.Function
 	for _, t := range d.Tools {
@@ -106,8 +106,8 @@ func (d Domain) Functions() []chat.Function {
 	return out
 }
 
-// call runs one call on s. It always answers: faults are errors that a model can
-// read.
+// call executes one call on s. It always returns a result: invalid calls get an error
+// that the model can read.
 func (d Domain) call(s State, name string, raw json.RawMessage) string {
 	result, err := d.try(s, name, raw)
 	if err == nil {

@@ -8,16 +8,16 @@ import (
 	"envace/task"
 )
 
-// course is the way that a plan takes in a world.
+// course is the execution of a plan in a world.
 type course struct {
 	domain   Domain
-	call     func(name string, args json.RawMessage) string // the world's answer
+	call     func(name string, args json.RawMessage) string // executes a call in the world
 	messages []chat.Message
 	results  map[string]string // by id of the planned call
 	reply    *Plan
-	branches int // decisions on what a tool had answered
+	branches int // number of branches on tool results
 	calls    int
-	returned bool // a call or the reply needs a value that only a tool returns
+	returned bool // whether a call or the reply needs a value that only a tool returns
 }
 
 func (c *course) answer(id string) (string, bool) {
@@ -25,8 +25,7 @@ func (c *course) answer(id string) (string, bool) {
 	return result, ok
 }
 
-// follow lets the expert do what p says where call answers. number counts the
-// calls of the task so far.
+// follow executes the plan p. number counts the calls of the task so far.
 func (d Domain) follow(p *Plan, call func(string, json.RawMessage) string, number int) (*course, error) {
 	c := &course{domain: d, call: call, results: map[string]string{}}
 	var when []task.Cond // that led to p

@@ -8,7 +8,7 @@ import (
 	"envace/task"
 )
 
-// Export writes tasks with their experts' episodes as JSONL in CM2's form, one a
+// Export writes tasks with their expert episodes as JSONL in CM2's format, one task per
 // line. task.Load reads them back.
 func Export(w io.Writer, tasks []task.Task) error {
 	for _, t := range tasks {

@@ -14,39 +14,39 @@ import (
 )
 
 const (
-	joined   = 0.15 // share of tasks that ask a second thing in a second user turn
-	maxCalls = 5    // of an expert in one task
+	joined   = 0.15 // share of tasks with a second request in a second user turn
+	maxCalls = 5    // maximum number of expert calls per task
 )
 
-// Origin says where a task comes from and what it asks for. It is the task's
-// World: (Domain, Seed) alone open the real world again; the rest is for counting.
+// Origin describes how a task was generated. It is stored as the task's World: (Domain,
+// Seed) suffice to reopen the real world; the other fields are for statistics.
 type Origin struct {
 	Domain   string   `json:"domain"`
 	Seed     uint64   `json:"seed"`
-	Kinds    []string `json:"kinds"`              // one a user turn
-	Calls    int      `json:"calls"`              // of the expert
-	Branches bool     `json:"branches,omitempty"` // on what a tool answers
+	Kinds    []string `json:"kinds"`              // one per user turn
+	Calls    int      `json:"calls"`              // number of expert calls
+	Branches bool     `json:"branches,omitempty"` // branches on a tool result
 	Returned bool     `json:"returned,omitempty"` // needs a value that only a tool returns
-	Refused  bool     `json:"refused,omitempty"`  // what the user wants must be declined
+	Refused  bool     `json:"refused,omitempty"`  // the request must be declined
 }
 
-// Describe returns the origin of a task of a workbench.
+// Describe returns the origin of a workbench task.
 func Describe(t task.Task) (Origin, error) {
 	var o Origin
 	if err := json.Unmarshal(t.World, &o); err != nil || o.Domain == "" {
-		return o, fmt.Errorf("task %s: its world is not a workbench: %.60q", t.ID, t.World)
+		return o, fmt.Errorf("task %s: not a workbench task: its world is %.60q", t.ID, t.World)
 	}
 	return o, nil
 }
 
-// setting is a task before anybody acts: the state and the user's turns.
+// setting is the initial situation of a task: the state and the user's turns.
 type setting struct {
 	state State
 	turns []Turn
 	kinds []string
 }
 
-// set draws the setting of a seed: the same each time.
+// set generates the setting of a seed, deterministically.
 func (d Domain) set(seed uint64) setting {
 	s := d.stage(seed, true)
 	if len(s.turns) == 1 {
@@ -83,7 +83,7 @@ func (d Domain) draw(r *Rand, s *setting) {
 	s.kinds = append(s.kinds, kind.Name)
 }
 
-// perform lets the expert do all turns of s, in its state.
+// perform executes the expert's plans of all turns of s on its state.
 func (d Domain) perform(s setting) ([]*course, error) {
 	var out []*course
 	calls := 0
@@ -98,7 +98,7 @@ func (d Domain) perform(s setting) ([]*course, error) {
 	return out, nil
 }
 
-// Task returns the task of a seed: the same each time.
+// Task returns the task of a seed, deterministically.
 func (d Domain) Task(seed uint64) (task.Task, error) {
 	s := d.set(seed)
 	courses, err := d.perform(s)
@@ -108,7 +108,7 @@ func (d Domain) Task(seed uint64) (task.Task, error) {
 	return d.task(seed, s, courses, d.Functions()), nil
 }
 
-// task writes down a setting and what the expert did in it.
+// task makes a task from a setting and the expert's execution of it.
 func (d Domain) task(seed uint64, s setting, courses []*course, tools []chat.Function) task.Task {
 	o := Origin{Domain: d.Name, Seed: seed, Kinds: s.kinds}
 	t := task.Task{
@@ -128,9 +128,8 @@ func (d Domain) task(seed uint64, s setting, courses []*course, tools []chat.Fun
 	return t
 }
 
-// Tasks returns n different tasks of a split: "sft", "rl" or "test". Splits share
-// no task whatever their seeds: a task belongs to one of them by its kinds and
-// the entities that play a part in it.
+// Tasks returns n different tasks of a split: "sft", "rl" or "test". The splits are
+// disjoint for all seeds: the kinds and entities of a task determine its split.
 func (d Domain) Tasks(seed uint64, split string, n int) ([]task.Task, error) {
 	if !slices.Contains(splits[:], split) {
 		return nil, fmt.Errorf("domain %s: unknown split %q (want sft, rl or test)", d.Name, split)
@@ -156,15 +155,15 @@ func (d Domain) Tasks(seed uint64, split string, n int) ([]task.Task, error) {
 	return out, nil
 }
 
-// The splits, by share: half of all fingerprints are for supervised training,
-// three tenths for reinforcement, a fifth for tests.
+// The splits by share: half of all fingerprints are for SFT, three tenths for RL, a fifth
+// for tests.
 var splits = [10]string{"sft", "rl", "test", "sft", "rl", "sft", "sft", "rl", "test", "sft"}
 
 func splitOf(mark string) string {
 	return splits[hash(mark)%uint64(len(splits))]
 }
 
-// derive returns a seed that JSON numbers of other languages hold exactly.
+// derive returns a seed that is exact as a JSON number in other languages too.
 func derive(seed uint64, domain, split string, i uint64) uint64 {
 	return hash(fmt.Sprintf("%d/%s/%s/%d", seed, domain, split, i)) >> 12
 }
@@ -178,8 +177,8 @@ func hash(text string) uint64 {
 
 var entity = regexp.MustCompile(`[a-z]+-[a-z]+`)
 
-// fingerprint names the kinds of a task and the entities in it: what a model
-// could know again. Without entities the words take their place.
+// fingerprint identifies what a model could recognise in a task: its kinds and entities
+// or, without entities, the user's words.
 func fingerprint(s setting, courses []*course) string {
 	names := map[string]bool{}
 	var words []string

@@ -1,22 +1,22 @@
 package workbench
 
-// Noun is the sort of entity that a domain is about, such as an order. It makes
-// the kinds of tasks that need no words of the domain's own. Its tools are called
-// get_order, which shows one, and find_orders, which lists those of an owner as
-// objects of the entity's name and its Number.
+// Noun is the main type of entity of a domain, such as an order. It provides the kinds of
+// tasks that all domains share. It expects a tool get_order, which shows an order, and a
+// tool find_orders, which lists the orders of an owner as objects with the entity's name
+// and its Number.
 type Noun struct {
 	One    string   // "order": the word, and the argument that names one
 	Owner  string   // "customer": the word, and the argument of find_orders
 	Shows  []string // the keys of get_order that a user may ask for
-	Status string   // that an order must have for End: "pending"
-	Verb   string   // what End does, as the user says it: "cancel"
-	Number string   // the key of get_order and of find_orders that can be compared: "price"
+	Status string   // the status that End requires: "pending"
+	Verb   string   // the user's word for what End does: "cancel"
+	Number string   // the comparable key of get_order and find_orders: "price"
 
 	Less, Least, Most string // "cheaper", "cheapest", "dearest"
 
 	// End is a plan that ends an order whose status allows it, and reports it.
 	End func(name any) *Plan
-	// Add puts a new order into the state. If n is not 0 it is its Number.
+	// Add adds a new order to the state. If n is not 0, it is the order's Number.
 	Add func(r *Rand, s State, owner string, n int) string
 }
 
@@ -34,13 +34,13 @@ func (n Noun) Kinds() []Kind {
 	}
 }
 
-// Look shows an entity and goes on with next, where id names the answer.
+// Look shows an entity and continues with next, which refers to the result by id.
 func (n Noun) Look(id string, name any, next *Plan) *Plan {
 	return Do(id, "get_"+n.One, Values{n.One: name}, next)
 }
 
-// Find lists the entities of an owner under the id "found"; if there is none it
-// says so, otherwise it goes on with next.
+// Find lists the entities of an owner, with the result id "found". If there are none it
+// says so, otherwise it continues with next.
 func (n Noun) Find(owner string, next *Plan) *Plan {
 	return n.list(owner, If(From("found."+n.many()).Empty(), Sorry("%v has no %v.", owner, n.One), next))
 }
@@ -49,11 +49,11 @@ func (n Noun) list(owner string, next *Plan) *Plan {
 	return Do("found", "find_"+n.many(), Values{n.Owner: owner}, next)
 }
 
-// First is the first that Find found.
+// First refers to the first entity of Find's result.
 func (n Noun) First() Ref { return From("found." + n.many() + ".0." + n.One) }
 
-// If looks at an entity, under the id "seen", and goes on with yes if it has the
-// status; otherwise it tells the user which it has.
+// If shows an entity, with the result id "seen", and continues with yes if it has the
+// status; otherwise it tells the user which status it has.
 func (n Noun) If(name any, status string, yes *Plan) *Plan {
 	return n.Look("seen", name, n.onlyIf("seen", name, status, yes))
 }
@@ -86,7 +86,7 @@ func (n Noun) read(r *Rand, s State) Turn {
 	}
 }
 
-// word: the user says what to do in either case of a status.
+// word: the user says what to do depending on a status.
 func (n Noun) word(r *Rand, s State) Turn {
 	name, key := n.any(r, s), r.Other("status", n.Shows)
 	return Turn{
@@ -99,7 +99,7 @@ func (n Noun) word(r *Rand, s State) Turn {
 	}
 }
 
-// ask: yes or no, by a number.
+// ask: a yes-or-no question about a number.
 func (n Noun) ask(r *Rand, s State) Turn {
 	name, limit := n.any(r, s), r.Int(20, 80)
 	return Turn{
@@ -131,10 +131,10 @@ func (n Noun) find(r *Rand, s State) Turn {
 	}
 }
 
-// unlisted draws a key that the list of find does not show.
+// unlisted draws a key that the list of find does not contain.
 func (n Noun) unlisted(r *Rand) string { return r.Other(n.Number, n.Shows) }
 
-// pick: the least or the most of a list.
+// pick: the least or greatest of a list.
 func (n Noun) pick(r *Rand, s State) Turn {
 	owner, key := r.Person(), n.unlisted(r)
 	for _, number := range r.Ints(r.Int(2, 3), 5, 95) {
@@ -163,8 +163,7 @@ func (n Noun) pick(r *Rand, s State) Turn {
 	}
 }
 
-// Pick draws a word for the least or the most, and refers to that one of a list
-// that Find found.
+// Pick draws a word for the least or greatest, and refers to that entity of Find's result.
 func (n Noun) Pick(r *Rand) (which string, name Ref) {
 	list := From("found." + n.many())
 	if r.Chance(0.5) {

@@ -9,10 +9,10 @@ import (
 	"envace/task"
 )
 
-// Plan is a decision tree: what an expert does in one user turn, whatever the
-// tools answer. It is a call ([Do]), a branch ([If]) or a reply ([Say], [Sorry]).
+// Plan is a decision tree: what an expert does in one user turn for every possible tool
+// result. It is a call ([Do]), a branch ([If]) or a reply ([Say], [Sorry]).
 type Plan struct {
-	id   string // call: what references name it by
+	id   string // call: the id by which references name it
 	tool string
 	args Values
 	next *Plan
@@ -27,51 +27,51 @@ type Plan struct {
 	refusal  bool
 }
 
-// Values are the arguments of a planned call, or the slots of a phrase: literals,
-// or [Ref]s to what earlier calls returned.
+// Values are the arguments of a planned call, or the slots of a phrase: literals, or
+// [Ref]s to results of earlier calls.
 type Values map[string]any
 
-// Do calls a tool, then goes on with next, where id names the call's answer.
+// Do calls a tool and continues with next, which refers to the result by id.
 func Do(id, tool string, args Values, next *Plan) *Plan {
 	return &Plan{id: id, tool: tool, args: args, next: next}
 }
 
-// If goes on with yes where cond holds, else with no.
+// If continues with yes if cond holds, otherwise with no.
 func If(cond task.Cond, yes, no *Plan) *Plan {
 	return &Plan{cond: cond, yes: yes, no: no}
 }
 
-// OnError returns a plan that makes the call p begins with, and then goes on with
-// other if the tool answers with an error, else as p does. p must begin with [Do].
+// OnError returns a plan that makes the first call of p, and continues with other if the
+// result is an error, otherwise with p. p must begin with [Do].
 func (p *Plan) OnError(other *Plan) *Plan {
 	return Do(p.id, p.tool, p.args, If(From(p.id).Failed(), other, p.next))
 }
 
-// Say ends the turn with a reply. The references among values must be in it for
-// it to be right; other values are wording.
+// Say ends the turn with a reply. To be right, an agent's reply must contain the values of
+// all references among values; other values are only wording.
 func Say(format string, values ...any) *Plan {
 	return &Plan{text: format, values: values, excludes: append(slices.Clone(refusals), dump)}
 }
 
-// Sorry ends the turn with a reply that declines what the user wants. It must say
-// so, and hold the references among values: the reason that a tool gave.
+// Sorry ends the turn with a reply that declines the request. An agent's reply must say
+// so, and contain the values of all references among values, such as a tool's reason.
 func Sorry(format string, values ...any) *Plan {
 	return &Plan{text: "sorry, " + format, values: values, anyOf: refusals, excludes: []string{dump}, refusal: true}
 }
 
 var refusals = []string{"sorry", "cannot", "unable"}
 
-// dump marks a reply that passes a tool's raw JSON on to the user: it would hold
-// every value that can be asked for.
+// dump marks a reply that passes a tool's raw JSON on to the user: it would contain every
+// value that can be asked for.
 const dump = "{"
 
-// Any demands that the reply hold one of words.
+// Any requires that the reply contain one of words.
 func (p *Plan) Any(words ...string) *Plan {
 	p.anyOf = words
 	return p
 }
 
-// Without demands that the reply hold none of words.
+// Without requires that the reply contain none of words.
 func (p *Plan) Without(words ...string) *Plan {
 	p.excludes = append(words, p.excludes...)
 	return p
@@ -80,27 +80,27 @@ func (p *Plan) Without(words ...string) *Plan {
 // Ref is a reference to a value that a tool returns. See [From].
 type Ref struct{ task.Ref }
 
-// From refers to what the call id answered: "order.price" is the value of the key
-// price in the answer of the call order.
+// From refers to a value in the result of a call: "order.price" is the value of the key
+// price in the result of the call with the id order.
 func From(path string) Ref {
 	id, path, _ := strings.Cut(path, ".")
 	return Ref{task.Ref{Item: id, Path: path}}
 }
 
-// Least goes from a list of objects to the one with the least number under key.
+// Least selects, from a list of objects, the one with the least number under key.
 func (r Ref) Least(key string) Ref { p := r.pick(); p.Min = key; return r.picked(p) }
 
-// Most goes from a list of objects to the one with the greatest number under key.
+// Most selects, from a list of objects, the one with the greatest number under key.
 func (r Ref) Most(key string) Ref { p := r.pick(); p.Max = key; return r.picked(p) }
 
-// Where goes from a list of objects to the first that has value under key.
+// Where selects, from a list of objects, the first with this value under key.
 func (r Ref) Where(key string, value any) Ref {
 	p := r.pick()
 	p.Where = map[string]json.RawMessage{key: mustJSON(value)}
 	return r.picked(p)
 }
 
-// At goes on from a picked object to what it has under key.
+// At selects the value under key of a selected object.
 func (r Ref) At(key string) Ref { r.Path = key; return r }
 
 func (r Ref) pick() task.Pick {
@@ -115,19 +115,19 @@ func (r Ref) picked(p task.Pick) Ref {
 	return r
 }
 
-// Is holds where the value equals v, a literal or a Ref.
+// Is holds if the value equals v, a literal or a Ref.
 func (r Ref) Is(v any) task.Cond { return task.Cond{Ref: r.Ref, Op: task.OpEqual, Value: encode(v)} }
 
-// Below holds where the value is a number less than v, a literal or a Ref.
+// Below holds if the value is a number less than v, a literal or a Ref.
 func (r Ref) Below(v any) task.Cond { return task.Cond{Ref: r.Ref, Op: task.OpLess, Value: encode(v)} }
 
-// Empty holds where there is no such value, or an empty one.
+// Empty holds if the value is missing or empty.
 func (r Ref) Empty() task.Cond { return task.Cond{Ref: r.Ref, Op: task.OpEmpty} }
 
-// Failed holds where the call was answered with an error.
+// Failed holds if the result of the call is an error.
 func (r Ref) Failed() task.Cond { return task.Cond{Ref: r.Ref, Op: task.OpError} }
 
-// opposite returns the condition that holds where c does not.
+// opposite returns the negation of c.
 func opposite(c task.Cond) task.Cond {
 	c.Op = map[string]string{
 		task.OpEqual: task.OpUnequal, task.OpLess: task.OpAtLeast,
@@ -136,7 +136,7 @@ func opposite(c task.Cond) task.Cond {
 	return c
 }
 
-// encode writes a literal or a reference as a Check holds it.
+// encode encodes a literal or a reference in the format of a Check.
 func encode(v any) json.RawMessage {
 	if r, ok := v.(Ref); ok {
 		return mustJSON(map[string]task.Ref{"$ref": r.Ref})
@@ -171,7 +171,7 @@ func (v Values) refs() []Ref {
 	return refs(list)
 }
 
-// say writes the reply, with each reference replaced by what it points to.
+// say returns the reply, with each reference replaced by its value.
 func (p *Plan) say(results task.Results) (string, error) {
 	words := make([]any, len(p.values))
 	for i, v := range p.values {
@@ -194,7 +194,7 @@ func (r Ref) read(results task.Results) (json.RawMessage, error) {
 	}
 	value, ok := r.Lookup(result)
 	if !ok {
-		return nil, fmt.Errorf("the plan refers to %s of %s, which answered %s", r.Path, r.Item, result)
+		return nil, fmt.Errorf("the plan refers to %s of %s, whose result is %s", r.Path, r.Item, result)
 	}
 	return value, nil
 }

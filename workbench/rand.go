@@ -9,11 +9,11 @@ import (
 	"envace/internal/seeds"
 )
 
-// Rand draws what a task is made of. Equal seeds draw equal things.
+// Rand draws the random parts of a task. Equal seeds give equal draws.
 type Rand struct {
 	rng    *rand.Rand
-	firsts []string // words that no entity begins with yet
-	people []string // not drawn yet
+	firsts []string // first words not used by any entity yet
+	people []string // people not drawn yet
 	note   func(words string)
 }
 
@@ -35,19 +35,19 @@ func (r *Rand) Name() string {
 	return draw(&r.firsts, "entities") + "-" + secondWords[r.rng.IntN(len(secondWords))]
 }
 
-// Slip returns name with another second word: what a user says who remembers half.
+// Slip returns name with another second word, like a user who remembers only half of it.
 func (r *Rand) Slip(name string) string {
 	first, second, _ := strings.Cut(name, "-")
 	other := slices.DeleteFunc(slices.Clone(secondWords), func(w string) bool { return w == second })
 	return first + "-" + other[r.rng.IntN(len(other))]
 }
 
-// Person draws a person who has no part yet.
+// Person draws a person who has not been drawn yet.
 func (r *Rand) Person() string { return draw(&r.people, "people") }
 
 func draw(from *[]string, what string) string {
 	if len(*from) == 0 {
-		panic(fmt.Sprintf("workbench: a state needs more %s than there are", what))
+		panic(fmt.Sprintf("workbench: a state uses more %s than there are", what))
 	}
 	word := (*from)[0]
 	*from = (*from)[1:]
@@ -62,7 +62,7 @@ func (r *Rand) One(words ...string) string {
 	return words[r.rng.IntN(len(words))]
 }
 
-// Other draws one of words that is not word.
+// Other draws one of words other than word.
 func (r *Rand) Other(word string, words []string) string {
 	for {
 		if w := r.One(words...); w != word {

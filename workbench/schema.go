@@ -9,22 +9,22 @@ import (
 	"envace/chat"
 )
 
-// Param describes one argument of a tool. All arguments are required; text is
-// the default type.
+// Param describes one parameter of a tool. All parameters are required; the default type
+// is text.
 type Param struct {
 	Name     string
-	Enum     []string // the words it may be; nil for any text
+	Enum     []string // allowed values; nil for any text
 	Integer  bool     // a whole number from Min to Max
 	Min, Max int
 }
 
-// Text is an argument that may be any text.
+// Text returns a parameter that takes any text.
 func Text(name string) Param { return Param{Name: name} }
 
-// Choice is an argument that is one of a few words.
+// Choice returns a parameter that takes one of a few words.
 func Choice(name string, of []string) Param { return Param{Name: name, Enum: of} }
 
-// Number is an argument that is a whole number from 1 to 99.
+// Number returns a parameter that takes a whole number from 1 to 99.
 func Number(name string) Param { return Param{Name: name, Integer: true, Min: 1, Max: 99} }
 
 type property struct {
@@ -34,7 +34,7 @@ type property struct {
 	Maximum int      `json:"maximum,omitempty"`
 }
 
-// schema returns the JSON Schema of params, keys in their order.
+// schema returns the JSON Schema of params, with keys in their order.
 func schema(params []Param) json.RawMessage {
 	var props, names []string
 	for _, p := range params {
@@ -53,8 +53,8 @@ func schema(params []Param) json.RawMessage {
 		required + `,"additionalProperties":false}`)
 }
 
-// validate reads the arguments of a call. What it refuses it explains: what is
-// wrong, and what is expected.
+// validate parses the arguments of a call. Its errors say what is wrong and what is
+// expected.
 func (t Tool) validate(raw json.RawMessage) (Args, error) {
 	var args Args
 	if err := json.Unmarshal(raw, &args); err != nil || args == nil {
@@ -104,10 +104,10 @@ func (p Param) expects() string {
 	return "text"
 }
 
-// Args are the arguments of a call that fits its tool's Params.
+// Args are the validated arguments of a call.
 type Args map[string]json.RawMessage
 
-// Text returns a text argument; "" where there is none.
+// Text returns a text argument; "" if there is none.
 func (a Args) Text(name string) string {
 	var s string
 	if json.Unmarshal(a[name], &s) != nil {
@@ -116,7 +116,7 @@ func (a Args) Text(name string) string {
 	return s
 }
 
-// Int returns a whole number; 0 where there is none.
+// Int returns a whole-number argument; 0 if there is none.
 func (a Args) Int(name string) int {
 	var n int
 	if json.Unmarshal(a[name], &n) != nil {
@@ -125,8 +125,8 @@ func (a Args) Int(name string) int {
 	return n
 }
 
-// mustJSON marshals what this package builds itself; what cannot be marshalled
-// there is a fault of the domain's author.
+// mustJSON marshals values that this package or a domain's author built; it panics if that
+// fails.
 func mustJSON(v any) json.RawMessage {
 	data, err := chat.Marshal(v)
 	if err != nil {

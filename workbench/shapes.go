@@ -2,48 +2,48 @@ package workbench
 
 import "envace/task"
 
-// Ends of plans that all domains share, so that one skill serves in each.
+// Plan endings that all domains share, so that skills transfer between domains.
 
-// Tell answers a question for one value: "the price of amber-fox is 30."
+// Tell answers a question about one value: "the price of amber-fox is 30."
 func Tell(key string, name any, value Ref) *Plan {
 	return Say("the %v of %v is %v.", key, name, value)
 }
 
-// OnlyIf goes on with yes where what was read allows it, and otherwise declines:
-// "sorry, amber-fox is shipped.", where the last word is fact.
+// OnlyIf continues with yes if cond holds, and otherwise declines: "sorry, amber-fox is
+// shipped.", where the last word is fact.
 func OnlyIf(allowed task.Cond, yes *Plan, name any, fact Ref) *Plan {
 	return If(allowed, yes, Sorry("%v is %v.", name, fact))
 }
 
-// YesNo answers whether cond holds, with the value that decides it.
+// YesNo answers whether cond holds, and states the value that decides it.
 func YesNo(cond task.Cond, key string, name any, value Ref) *Plan {
 	return If(cond,
 		Say("yes, the %v of %v is %v.", key, name, value).Any("yes").Without("no"),
 		Say("no, the %v of %v is %v.", key, name, value).Any("no").Without("yes"))
 }
 
-// OneOf names a where cond holds, else b: "amber-fox is cheaper."
+// OneOf names a if cond holds, otherwise b: "amber-fox is cheaper."
 func OneOf(cond task.Cond, a, b, what string) *Plan {
 	return If(cond, Say("%v is %v.", a, what).Any(a).Without(b), Say("%v is %v.", b, what).Any(b).Without(a))
 }
 
-// Attempt is plan for a user who says "try to": it makes plan's first call without
-// a look at the entity, and if the tool refuses, it declines with the fact under
-// key in the tool's error: "sorry, amber-fox is shipped."
+// Attempt is plan for a user who says "try to": it makes plan's first call without looking
+// at the entity first. If the tool returns an error, it declines with the fact under key
+// in that error: "sorry, amber-fox is shipped."
 func Attempt(plan *Plan, name any, key string) *Plan {
 	return plan.OnError(Sorry("%v is %v.", name, From(plan.id+"."+key)))
 }
 
-// Beyond declines what no tool can do.
+// Beyond declines a request that no tool can fulfil.
 func Beyond() *Plan { return Sorry("i cannot do that.") }
 
-// FreshNames are what new entities of a state will be called, in order.
+// FreshNames are the names for new entities of a state, in order.
 type FreshNames []string
 
 // Fresh draws the names of new entities.
 func (r *Rand) Fresh() FreshNames { return FreshNames{r.Name(), r.Name(), r.Name()} }
 
-// Next takes a name; the last one stays.
+// Next returns the next name; the last one is never used up.
 func (f *FreshNames) Next() string {
 	name := (*f)[0]
 	if len(*f) > 1 {

@@ -14,9 +14,9 @@ import (
 	"envace/task"
 )
 
-// Family makes a suite of domains, for training and held out, and of each choice
-// among them: "NAME" is all, "NAME:a,b" the domains a and b. Hand it to cli.Main,
-// and every command knows it.
+// Family returns the suites of domains for training and held-out domains: "NAME" contains
+// all of them, "NAME:a,b" the domains a and b. Pass it to cli.Main to use it in every
+// command.
 func Family(name, about string, train, heldOut []Domain) suite.Family {
 	return suite.Family{Name: name, Arg: "DOMAIN,…", About: about, Open: func(arg string, o suite.Options) (suite.Suite, error) {
 		if err := o.Unused(); err != nil {
@@ -30,19 +30,19 @@ func Family(name, about string, train, heldOut []Domain) suite.Family {
 	}}
 }
 
-// Suite is the tasks of domains, with their real worlds and true scores.
+// Suite is a suite of domains: generated tasks with real worlds and a ground-truth score.
 type Suite struct {
 	train, heldOut []Domain
 	worlds         Worlds
 }
 
-// NewSuite returns the suite of domains for training and of others that are held
-// out of it, which may be none.
+// NewSuite returns the suite of domains for training and of held-out domains, which may be
+// none.
 func NewSuite(train, heldOut []Domain) *Suite {
 	return &Suite{train, heldOut, Worlds{Domains: slices.Concat(train, heldOut)}}
 }
 
-// choose returns the suite of the named domains alone.
+// choose returns the suite of the named domains only.
 func (s *Suite) choose(names []string) (*Suite, error) {
 	var known []string
 	for _, d := range s.worlds.Domains {
@@ -50,7 +50,7 @@ func (s *Suite) choose(names []string) (*Suite, error) {
 	}
 	for i, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("there is no domain %q: want some of %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("unknown domain %q: want one or more of %s", name, strings.Join(known, ", "))
 		}
 		if slices.Contains(names[:i], name) {
 			return nil, fmt.Errorf("domain %s is named twice", name)
@@ -62,7 +62,7 @@ func (s *Suite) choose(names []string) (*Suite, error) {
 	return NewSuite(named(s.train), named(s.heldOut)), nil
 }
 
-// Tasks draws n tasks, evenly from the domains of the split, and shuffles them.
+// Tasks generates n tasks, evenly spread over the domains of the split and shuffled.
 func (s *Suite) Tasks(split suite.Split, n int, seed uint64) ([]task.Task, error) {
 	domains, part := s.train, string(split)
 	if split == suite.HeldOut {
@@ -72,7 +72,7 @@ func (s *Suite) Tasks(split suite.Split, n int, seed uint64) ([]task.Task, error
 		return nil, nil
 	}
 	if n < 1 {
-		return nil, errors.New("its tasks have no end: want at least 1")
+		return nil, errors.New("the number of tasks is unlimited: want at least 1")
 	}
 	var out []task.Task
 	for i, d := range domains {
@@ -91,16 +91,16 @@ func (s *Suite) Tasks(split suite.Split, n int, seed uint64) ([]task.Task, error
 // Worlds opens the real worlds of the tasks.
 func (s *Suite) Worlds() rollout.Worlds { return s.worlds }
 
-// Score compares the episode with the true world, see [Worlds.Success].
+// Score scores the episode in the real world, see [Worlds.Success].
 func (s *Suite) Score(_ context.Context, ep *rollout.Episode) (suite.Score, error) {
 	ok, why, err := s.worlds.Success(ep.Task, ep)
 	return suite.Score{Success: ok, Why: why}, err
 }
 
-// Shadow opens a real world for t beside its episode.
+// Shadow opens a real world for t that is independent of its episode.
 func (s *Suite) Shadow(t task.Task) (rollout.Shadow, error) { return s.worlds.Shadow(t, nil) }
 
-// Parts returns a suite for each domain.
+// Parts returns one suite per domain.
 func (s *Suite) Parts() []suite.Part {
 	var out []suite.Part
 	for _, d := range s.train {
@@ -114,5 +114,5 @@ func (s *Suite) Parts() []suite.Part {
 
 // Notes says how success is measured.
 func (s *Suite) Notes() []string {
-	return []string{"Success is by the true state: the final state equals the expert's, and the answer is right. Training saw neither."}
+	return []string{"Success is measured in the real world: the final state equals the expert's, and the replies are right. Training uses neither."}
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// The words that all domains share. An entity is called by a first and a second
-// word, such as amber-fox; neither is used for anything else, and in one state no
-// two entities begin alike: a small model learns to copy such names.
+// The words that all domains share. The name of an entity is a first and a second word,
+// such as amber-fox. Neither is used for anything else, and no two entities of a state
+// have the same first word: a small model can learn to copy such names.
 var (
 	firstWords = strings.Fields(`amber azure brave bright bronze calm cedar clever cobalt copper coral
 		cosmic crimson crystal dusty eager fancy fern gentle giant golden grand hazel hollow honey humble
@@ -23,15 +23,15 @@ var (
 		fiona`)
 )
 
-// Names returns the first and the second words that entities are called by.
+// Names returns the first and second words of entity names.
 func Names() (first, second []string) { return slices.Clone(firstWords), slices.Clone(secondWords) }
 
 // People returns the people whom [Rand.Person] draws.
 func People() []string { return slices.Clone(people) }
 
-// Words returns every word that can occur in a task of the domains, sorted: in
-// texts, names split at underscores and hyphens, keys and values. Digits are not
-// words. It plays many tasks to find them: keep the result.
+// Words returns all words that can occur in tasks of the domains, sorted: words of texts,
+// keys and values, and names split at underscores and hyphens. Digits are not words. It
+// generates and plays many tasks, so callers should keep the result.
 func Words(domains ...Domain) []string {
 	set := map[string]bool{}
 	note := func(text string) {
@@ -48,8 +48,8 @@ func Words(domains ...Domain) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// words notes the words of d: all wordings of every kind, drawn or not, and what
-// tools answer, to valid calls and to others.
+// words collects the words of d: all wordings of every kind, drawn or not, and the results
+// of valid and invalid calls.
 func (d Domain) words(note func(string)) {
 	note(d.About)
 	for _, f := range d.Functions() {
@@ -80,10 +80,10 @@ func (d Domain) words(note func(string)) {
 	note("thanks and one more thing good next now from a number to unknown argument takes must be text arguments turn")
 }
 
-// slotName is a slot of a wording.
+// slotName matches a slot of a wording.
 var slotName = regexp.MustCompile(`\{[a-z0-9]+\}`)
 
-// wordRuns is how often each kind is drawn to see all that its tools can answer.
+// wordRuns is how often each kind is drawn, so that all possible tool results occur.
 const wordRuns = 40
 
 func noteWordings(p *Plan, note func(string)) {

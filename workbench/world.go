@@ -23,8 +23,8 @@ type World struct {
 	state  State
 }
 
-// Open returns a fresh real world for t, with the recorded user. The seed is not
-// used: a task holds its world.
+// Open returns a fresh real world for t, with the recorded user. The seed is ignored: the
+// task determines its world.
 func (w Worlds) Open(ctx context.Context, t task.Task, seed uint64) (rollout.World, error) {
 	return rollout.Pair{Tools: w}.Open(ctx, t, seed)
 }
@@ -38,7 +38,7 @@ func (w Worlds) OpenTools(_ context.Context, t task.Task, _ uint64) (rollout.Too
 	return tools{world}, nil
 }
 
-// tools are a world as an episode calls it.
+// tools adapts a World to rollout.Tools.
 type tools struct{ world *World }
 
 func (t tools) Call(_ context.Context, _ *rollout.Episode, c chat.Call) (rollout.Result, error) {
@@ -62,7 +62,7 @@ func (w Worlds) domain(t task.Task) (Domain, Origin, error) {
 	}
 	i := slices.IndexFunc(w.Domains, func(d Domain) bool { return d.Name == o.Domain })
 	if i < 0 {
-		return Domain{}, o, fmt.Errorf("task %s: unknown domain %q, Worlds has %v", t.ID, o.Domain, names(w.Domains))
+		return Domain{}, o, fmt.Errorf("task %s: unknown domain %q: Worlds has %v", t.ID, o.Domain, names(w.Domains))
 	}
 	return w.Domains[i], o, nil
 }
@@ -75,8 +75,8 @@ func names(domains []Domain) []string {
 	return out
 }
 
-// Shadow returns a real world of t in which the earlier calls were made: ask it
-// what the next one would truly be answered.
+// Shadow returns a real world of t in which the earlier calls have been made. Calling it
+// returns the real result of the next call.
 func (w Worlds) Shadow(t task.Task, earlier []chat.Call) (*World, error) {
 	world, err := w.open(t)
 	if err != nil {
@@ -88,8 +88,8 @@ func (w Worlds) Shadow(t task.Task, earlier []chat.Call) (*World, error) {
 	return world, nil
 }
 
-// Call runs one call and returns its result, a JSON object; faults are errors
-// that a model can read.
+// Call executes one call and returns its result, a JSON object; invalid calls get an error
+// that the model can read.
 func (w *World) Call(name string, args json.RawMessage) string {
 	return w.domain.call(w.state, name, args)
 }
@@ -103,11 +103,11 @@ func (w *World) State() json.RawMessage {
 	return state
 }
 
-// Success reports whether an episode did what its task asks for, by the true
-// world alone: its calls, made anew on a fresh state, must leave the state that
-// the expert leaves, and each reply must say what the expert learnt. Where the
-// results of the episode came from plays no part. why says what is wrong.
-// An error is a task that cannot be scored.
+// Success reports whether an episode did what its task asks, as measured in the real
+// world: its calls, replayed on a fresh state, must result in the expert's final state,
+// and each reply must contain what the expert's reply must contain. Whether the results
+// in the episode were real or imagined does not matter. why says what is wrong. err means
+// that the task cannot be scored.
 func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string, err error) {
 	d, o, err := w.domain(t)
 	if err != nil {
@@ -121,7 +121,7 @@ func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string, 
 	expert := &World{d, s.state}
 	agent := &World{d, d.set(o.Seed).state}
 	for _, x := range ep.Exchanges() {
-		if x.Source != rollout.FromHarness { // the harness let those not pass
+		if x.Source != rollout.FromHarness { // those calls never reached a world
 			agent.Call(x.Call.Name, x.Call.Arguments)
 		}
 	}
@@ -136,7 +136,7 @@ func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string, 
 	return true, "", nil
 }
 
-// told says what is wrong with the reply of user turn u; "" if nothing is.
+// told returns what is wrong with the reply of user turn u; "" if nothing is.
 func (c *course) told(ep *rollout.Episode, u int) string {
 	said, ok := ep.Reply(u)
 	if !ok {

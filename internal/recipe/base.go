@@ -21,10 +21,10 @@ import (
 // special are the control tokens of the small models' format.
 var special = []string{"<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>", "<execution_result>", "</execution_result>"}
 
-// newModel is the model path of a fresh model.
+// newModel is the model path that stands for a new model.
 const newModel = "new"
 
-// model opens what is trained, and its format.
+// model opens the model to train and its chat format.
 func (pl *pipeline) model() error {
 	switch pl.Settings.Model.Path {
 	case newModel:
@@ -59,7 +59,7 @@ func (pl *pipeline) openModel(path string) error {
 		return err
 	}
 	o := pl.engineOptions()
-	if m.Text.Vocabulary != nil { // of a GGUF file; a checkpoint of it is a folder
+	if m.Text.Vocabulary != nil { // a GGUF file: its checkpoints are folders
 		if o.Files, err = pl.renderer.Files(); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (pl *pipeline) openModel(path string) error {
 	return err
 }
 
-// newModel trains the tokenizer and makes random weights.
+// newModel trains a tokenizer and initialises random weights.
 func (pl *pipeline) newModel() error {
 	m := pl.Settings.Model
 	tok, err := token.Train(synth.Corpus(), m.Vocab, token.Training{Special: special, Words: synth.Words()})
@@ -101,8 +101,8 @@ func (pl *pipeline) newModel() error {
 	return pl.openModel(dir)
 }
 
-// base teaches a new model to copy, and then the form of dialogues that mean
-// nothing. Without copying a model of this size learns nothing of what follows.
+// base pretrains a new model: first on copying, then on the format of synthetic
+// dialogues. Without copying, a model of this size learns nothing from later stages.
 func (pl *pipeline) base(ctx context.Context) error {
 	s := pl.Base
 	form := pl.babbling(s.Batch - s.Copy)
@@ -130,7 +130,7 @@ func (pl *pipeline) base(ctx context.Context) error {
 	return pl.engine.Export(filepath.Join(pl.dir.Path, "base"), bf16)
 }
 
-// babbling makes n dialogues a step, every message of both roles a row.
+// babbling makes n synthetic dialogues per step, one row for each message of either role.
 func (pl *pipeline) babbling(n int) func(step int) ([]engine.Datum, error) {
 	teacher := train.Teacher{Renderer: pl.renderer, Options: pl.options(), FewShot: pl.Data.FewShot, Brief: pl.Model.Brief, Seed: pl.Seed}
 	dialogues := synth.NewDialogues()
@@ -150,19 +150,19 @@ func (pl *pipeline) babbling(n int) func(step int) ([]engine.Datum, error) {
 	}
 }
 
-// copying makes n rows of copying a step, which together weigh share.
+// copying makes n copying rows per step, with a total weight of share.
 func (pl *pipeline) copying(stage string, n int, share float64) func(step int) ([]engine.Datum, error) {
 	words := pl.wordTokens()
 	return func(step int) ([]engine.Datum, error) {
 		if len(words) == 0 {
-			return nil, fmt.Errorf("no word of the workbench is one token of this model, so there is nothing to copy: want %s.copy of 0", stage)
+			return nil, fmt.Errorf("no word of the workbench is a single token of this model, so there is nothing to copy: set %s.copy=0", stage)
 		}
 		r := rand.New(rand.NewPCG(seeds.Derive(pl.Seed, seeds.Of(stage)), uint64(step)))
 		return synth.Copying(r, words, n, share), nil
 	}
 }
 
-// wordTokens are the words to copy that are one token in the model's vocabulary.
+// wordTokens returns the words to copy that are single tokens of the model's vocabulary.
 func (pl *pipeline) wordTokens() []int {
 	var out []int
 	for _, w := range synth.Words() {

@@ -13,8 +13,8 @@ import (
 	"envace/rollout"
 )
 
-// Check refuses settings that mean nothing, alone or together, and an instruction
-// set that this processor lacks: all that can be known before anything is read.
+// Check rejects settings that are invalid, alone or in combination, and an instruction
+// set that this processor lacks: everything that can be checked before reading any file.
 func (s Settings) Check() error {
 	for _, b := range s.bounds() {
 		if err := b.check(); err != nil {
@@ -30,8 +30,8 @@ func (s Settings) Check() error {
 	return err
 }
 
-// bound is what a number may be: from least to most, which is only reached where
-// upTo is set.
+// bound is the range of a number: from least to most, which is included only if upTo is
+// set.
 type bound struct {
 	name        string
 	value       float64
@@ -48,7 +48,7 @@ func (b bound) check() error {
 	case b.upTo:
 		want = fmt.Sprintf("%g to %g", b.least, b.most)
 	case !math.IsInf(b.most, 0):
-		want = fmt.Sprintf("%g to below %g", b.least, b.most)
+		want = fmt.Sprintf("at least %g and below %g", b.least, b.most)
 	}
 	return fmt.Errorf("setting %s is %g: want %s", b.name, b.value, want)
 }
@@ -119,13 +119,13 @@ func (s Settings) checkStages() error {
 func (s Settings) checkChoices() error {
 	fewShot := []rollout.FewShot{rollout.FewShotNone, rollout.FewShotPast, rollout.FewShotAll}
 	if !slices.Contains(fewShot, s.Data.FewShot) {
-		return fmt.Errorf("few-shot %q (setting data.few_shot): want none, past or all", s.Data.FewShot)
+		return fmt.Errorf("setting data.few_shot (--few-shot) is %q: want none, past or all", s.Data.FewShot)
 	}
 	if !slices.Contains([]string{"", "on", "off"}, s.Model.Thinking) {
-		return fmt.Errorf("setting model.thinking is %q: want on, off, or nothing", s.Model.Thinking)
+		return fmt.Errorf("setting model.thinking is %q: want on, off or empty", s.Model.Thinking)
 	}
 	if !slices.Contains([]render.History{render.Keep, render.Split}, s.Model.History) {
-		return fmt.Errorf("setting model.history is %q: want split, or nothing", s.Model.History)
+		return fmt.Errorf("setting model.history is %q: want split or empty", s.Model.History)
 	}
 	switch {
 	case s.RL.KL > 0 && s.RL.KLKind == string(engine.K1):
@@ -144,9 +144,9 @@ func (s Settings) checkChoices() error {
 func (s Settings) checkTogether() error {
 	switch {
 	case s.Base.Steps > 0 && s.Model.LoRA > 0:
-		return fmt.Errorf("setting base.steps is %d: a base is trained whole, not by an adapter of rank %d", s.Base.Steps, s.Model.LoRA)
+		return fmt.Errorf("setting base.steps is %d: pretraining cannot use a LoRA adapter (rank %d): remove --lora", s.Base.Steps, s.Model.LoRA)
 	case s.RL.Steps > 0 && s.Policies.Act != "" && s.Policies.Rehearse != "":
-		return fmt.Errorf("settings policies.act and policies.rehearse are %q and %q: want one of them left to the model that is trained", s.Policies.Act, s.Policies.Rehearse)
+		return fmt.Errorf("settings policies.act and policies.rehearse are %q and %q: leave one of them empty for the trained model", s.Policies.Act, s.Policies.Rehearse)
 	case s.RL.Steps == 0 && len(s.With) > 0:
 		return fmt.Errorf("baseline %s of --with is compared with rehearsal RL: want rl.steps of at least 1", s.With[0])
 	case s.SFT.Steps == 0 && (slices.Contains(s.With, WithSFTMore) || slices.Contains(s.With, WithSFTAll)):
@@ -155,9 +155,9 @@ func (s Settings) checkTogether() error {
 	return nil
 }
 
-// checkGiven refuses what Set was asked for and what cannot have an effect beside the
-// other settings. A recipe may say it, for runs that set those otherwise; and what is
-// given as nothing only says what is so.
+// checkGiven rejects settings that were passed to Set but have no effect with the other
+// settings. They are allowed in a recipe, for runs that override those others, and with a
+// zero value.
 func (s Settings) checkGiven() error {
 	fields := s.fields()
 	for _, rule := range s.idle() {
@@ -170,19 +170,19 @@ func (s Settings) checkGiven() error {
 	return nil
 }
 
-// idle are the settings that have no effect beside others, and why.
+// idle lists the settings that have no effect with the other settings, and why.
 func (s Settings) idle() []idleRule {
 	recorded := strings.HasPrefix(s.Data.Suite, "dialogues:")
 	return []idleRule{
-		{s.Model.LoRA == 0, "scales an adapter: give --lora", []string{"model.alpha"}},
-		{s.Model.Path != newModel, `shapes a new model: want model.path of "new"`, []string{
+		{s.Model.LoRA == 0, "applies to LoRA training only: set --lora", []string{"model.alpha"}},
+		{s.Model.Path != newModel, `applies to new models only: set model.path to "new"`, []string{
 			"model.layers", "model.width", "model.heads", "model.kv_heads", "model.head_dim", "model.mlp", "model.vocab", "model.context", "model.init_std"}},
-		{!recorded, "is of recorded dialogues: give --data", []string{"data.turns", "data.held_out"}},
-		{recorded, "counts tasks of held-out domains, which recorded dialogues (--data) do not have: data.held_out is the share of them that is tested on", []string{"eval.held_out"}},
-		{recorded, "is of tests with real tools, which recorded dialogues (--data) do not have", []string{"eval.rehearse"}},
-		{s.Eval.Tasks == 0, "is measured on the tasks of the tests: want eval.tasks of at least 1", []string{"eval.rehearse"}},
-		{s.RL.KL == 0, "is how the penalty rl.kl is estimated: want rl.kl above 0", []string{"rl.kl_kind"}},
-		{s.RL.Minibatch == 0, "bounds ratios, which are all 1 while a step has one minibatch: want rl.minibatch of at least 1", []string{"rl.clip_low", "rl.clip_high", "rl.dual_clip"}},
+		{!recorded, "applies to recorded dialogues only: set --data", []string{"data.turns", "data.held_out"}},
+		{recorded, "counts tasks of held-out domains, which recorded dialogues (--data) do not have: use data.held_out, the share of the dialogues to test on", []string{"eval.held_out"}},
+		{recorded, "applies to tests with real tools, which recorded dialogues (--data) do not have", []string{"eval.rehearse"}},
+		{s.Eval.Tasks == 0, "needs test tasks: set eval.tasks to at least 1", []string{"eval.rehearse"}},
+		{s.RL.KL == 0, "selects the estimator of the KL penalty: set rl.kl above 0", []string{"rl.kl_kind"}},
+		{s.RL.Minibatch == 0, "clips policy ratios, which are all 1 in a step with a single minibatch: set rl.minibatch to at least 1", []string{"rl.clip_low", "rl.clip_high", "rl.dual_clip"}},
 	}
 }
 

@@ -61,7 +61,7 @@ func carriedOut(t *testing.T, s Settings) bool {
 	out := filepath.Join(t.TempDir(), "run")
 	if err := carryOut(t.Context(), s, out, false, io.Discard); err != nil {
 		if begun(out) || strings.Contains(err.Error(), "panic") {
-			t.Errorf("failed under way: %v", err)
+			t.Errorf("failed during the run: %v", err)
 		}
 		t.Logf("refused: %v", err)
 		return false

@@ -52,8 +52,8 @@ func fill(t *testing.T, path string, free int64) {
 	}
 }
 
-// A disk that fills up under way ends the run with the reason; once there is room,
-// the run goes on from the last checkpoint to the same end.
+// A disk that fills up during a run ends the run with the reason; once there is room,
+// the run continues from the last checkpoint to the same end.
 func TestFullDisk(t *testing.T) {
 	s := tiny(t)
 	want := files(t, whole(t, s))
@@ -84,7 +84,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// What is known to fail is told before anything is done.
+// Errors that can be foreseen are reported before anything is done.
 func TestRunFolderThatWillNotDo(t *testing.T) {
 	full := disk(t, 0)
 	fill(t, filepath.Join(full, "filler"), 1<<20)

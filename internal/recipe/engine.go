@@ -9,38 +9,37 @@ import (
 	"envace/internal/weights"
 )
 
-// Engine is what a pipeline asks of whatever holds the weights.
+// Engine holds the weights of a run.
 type Engine interface {
 	engine.Trainer
 	engine.Snapshotter
 	engine.Checkpointer
-	// Restart gives the optimiser fresh moments.
+	// Restart resets the optimiser's moments.
 	Restart()
 	// Export writes the weights as a model folder, in bfloat16 or float32.
 	Export(path string, bf16 bool) error
-	// Window is the most tokens of a row.
+	// Window is the context window in tokens.
 	Window() int
-	// Params counts the parameters, and those that are trained.
+	// Params returns the number of all parameters and of the trained ones.
 	Params() (total, trained int)
 }
 
-// EngineOptions say how an engine holds a model. Zero values leave the choice to
-// the engine.
+// EngineOptions are the options of an engine. Zero values select the engine's defaults.
 type EngineOptions struct {
 	Threads int
 	Seed    uint64
-	Memory  int64 // bytes at most
-	Cache   int   // tokens whose keys and values sampling keeps
-	LoRA    int   // rank of an adapter that is trained instead of the weights
+	Memory  int64 // limit in bytes
+	Cache   int   // size of the KV cache in tokens
+	LoRA    int   // rank of the adapter to train; 0: train all weights
 	Alpha   float64
-	InitStd float64           // of a new model's random matrices
-	Files   map[string][]byte // tokenizer and template, to be written into each checkpoint
-	// Config is the shape of a new model, which has random weights; nil opens the model
-	// at the given path.
+	InitStd float64           // standard deviation of a new model's weights
+	Files   map[string][]byte // tokenizer and template, copied into each checkpoint
+	// Config is the shape of a new model with random weights; nil: open the model at the
+	// given path.
 	Config *weights.Config
 }
 
-// openEngine opens the engine called name with the model at path.
+// openEngine opens the named engine with the model at path.
 func openEngine(name, path string, o EngineOptions) (Engine, error) {
 	switch name {
 	case "", "cpu":
@@ -67,7 +66,7 @@ func openCPU(path string, o EngineOptions) (Engine, error) {
 	return cpuEngine{e}, nil
 }
 
-// cpuEngine is the engine of this process as a pipeline sees it.
+// cpuEngine adapts cpu.Engine to Engine.
 type cpuEngine struct{ *cpu.Engine }
 
 func (e cpuEngine) Export(path string, bf16 bool) error {

@@ -18,12 +18,12 @@ import (
 	"envace/train"
 )
 
-// chunk is how many tasks are tested at once: enough to fill a batch, few
-// enough to show progress.
+// chunk is how many tasks are tested concurrently: enough to fill a batch, few enough to
+// show progress.
 const chunk = 50
 
-// inChunks plays tasks and shows progress. It is ErrInterrupted as soon as the run
-// is asked to stop: what is half measured is measured anew on resume.
+// inChunks plays tasks and shows progress. It returns ErrInterrupted as soon as the run
+// is asked to stop: a resumed run repeats an unfinished test.
 func (pl *pipeline) inChunks(tasks []task.Task, play func(ctx context.Context, part []task.Task) ([]*rollout.Episode, error)) ([]*rollout.Episode, error) {
 	var eps []*rollout.Episode
 	for part := range slices.Chunk(tasks, chunk) {
@@ -43,7 +43,7 @@ func (pl *pipeline) inChunks(tasks []task.Task, play func(ctx context.Context, p
 	return eps, nil
 }
 
-// play lets a greedy policy play tasks in the worlds of its cast.
+// play plays tasks with a greedy policy in the worlds of its cast.
 func (pl *pipeline) play(sampler engine.Sampler, tasks []task.Task, worlds func(rollout.Cast) rollout.Worlds) ([]*rollout.Episode, error) {
 	policy := pl.learner(sampler, 0)
 	where := worlds(pl.cast(policy))
@@ -52,16 +52,16 @@ func (pl *pipeline) play(sampler engine.Sampler, tasks []task.Task, worlds func(
 	})
 }
 
-// game is one episode of a test.
+// game returns the game of one test episode.
 func (pl *pipeline) game(policy rollout.Policy, worlds rollout.Worlds, t task.Task) rollout.Game {
 	return rollout.Game{Policy: policy, Worlds: worlds, Judge: judge.Checklist{}, Limits: pl.limits(), Step: -1, Seed: seeds.Derive(pl.Seed, seeds.Of(t.ID))}
 }
 
-// realWorlds are those of the suite, whoever plays in them.
+// realWorlds returns the suite's worlds, whatever the cast.
 func (pl *pipeline) realWorlds(rollout.Cast) rollout.Worlds { return pl.suite.Worlds() }
 
-// solved lets the suite score episodes: whether each did what its task asks, and
-// on the episode, why not.
+// solved scores episodes with the suite: it returns whether each did what its task asks,
+// and records on the episode why not.
 func (pl *pipeline) solved(eps []*rollout.Episode) ([]bool, error) {
 	out := make([]bool, len(eps))
 	for i, ep := range eps {
@@ -77,8 +77,8 @@ func (pl *pipeline) solved(eps []*rollout.Episode) ([]bool, error) {
 	return out, nil
 }
 
-// fidelity compares what was imagined with the truth, or with the record where
-// there is no world to ask.
+// fidelity compares imagined results with those of the real world, or with the recorded
+// ones if there is no real world.
 func (pl *pipeline) fidelity(eps []*rollout.Episode) (rollout.Fidelity, error) {
 	var sum rollout.Fidelity
 	shadower, real := pl.suite.(suite.Shadower)
@@ -96,8 +96,8 @@ func (pl *pipeline) fidelity(eps []*rollout.Episode) (rollout.Fidelity, error) {
 	return sum, nil
 }
 
-// test is the stage that scores the engine's weights under a name, on every split
-// in its own world, and in rehearsal on the curve's tasks.
+// test returns the stage that scores the engine's current weights as system: on every
+// split in its own world, and in rehearsal on the curve's tasks.
 func (pl *pipeline) test(system string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		pl.progress.Stage("test "+system, 0, 0)
@@ -122,7 +122,7 @@ func (pl *pipeline) test(system string) func(ctx context.Context) error {
 	}
 }
 
-// score plays a test and keeps what came of it.
+// score plays a test and stores its result.
 func (pl *pipeline) score(sampler engine.Sampler, system string, t test, worlds func(rollout.Cast) rollout.Worlds) error {
 	if len(t.tasks) == 0 {
 		return nil
@@ -161,8 +161,8 @@ func (pl *pipeline) keepScore(system string, t test, eps []*rollout.Episode) err
 	return pl.dir.Episodes("test "+system, 0, eps)
 }
 
-// measure adds to the metrics of a step what the weights do on the curve's
-// tasks: real success, reward in rehearsal, fidelity.
+// measure evaluates the weights on the curve's tasks, if an evaluation is due, and logs
+// real success, rehearsal reward and fidelity.
 func (pl *pipeline) measure(ctx context.Context, stage string, step int) error {
 	if pl.Eval.Every == 0 || len(pl.splits.curve) == 0 || step%pl.Eval.Every != 0 {
 		return nil
@@ -215,7 +215,7 @@ func rate(outcomes []bool) float64 {
 	return float64(n) / float64(len(outcomes))
 }
 
-// cpuName is what the processor calls itself.
+// cpuName is the processor's model name; "" if unknown.
 func cpuName() string {
 	data, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

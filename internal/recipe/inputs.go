@@ -14,8 +14,7 @@ import (
 	"envace/suite"
 )
 
-// inputs are the fingerprints of the files that a run reads again when it is
-// resumed, by path.
+// inputs returns the fingerprints, by path, of the files that a resumed run reads again.
 func (pl *pipeline) inputs() (map[string]string, error) {
 	out := map[string]string{}
 	roots := append([]string{pl.Settings.Model.Path}, pl.policyFiles()...)
@@ -28,7 +27,7 @@ func (pl *pipeline) inputs() (map[string]string, error) {
 		}
 		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 			if path == root && errors.Is(err, fs.ErrNotExist) {
-				return nil // whoever opens it says so
+				return nil // opening it will fail with a better error
 			}
 			if err != nil || e.IsDir() {
 				return err
@@ -43,8 +42,8 @@ func (pl *pipeline) inputs() (map[string]string, error) {
 	return out, nil
 }
 
-// sampled is how much of a file's beginning and end its fingerprint covers: all of
-// a data set, of large weights the table of tensors and the size.
+// sampled is how many bytes at each end of a file its fingerprint covers: all of a data
+// set, but only the tensor table and the size of large weights.
 const sampled = 32 << 20
 
 func fingerprint(path string) (string, error) {
@@ -69,7 +68,7 @@ func fingerprint(path string) (string, error) {
 	return fmt.Sprintf("%d bytes, %x", info.Size(), h.Sum(nil)[:12]), nil
 }
 
-// unchanged refuses to go on with other files than those the run began with.
+// unchanged returns an error if the input files have changed since the run began.
 func (pl *pipeline) unchanged() error {
 	now, err := pl.inputs()
 	if err != nil {
@@ -80,9 +79,9 @@ func (pl *pipeline) unchanged() error {
 		switch is, was := now[path], pl.state.Inputs[path]; is {
 		case was:
 		case "":
-			all = append(all, fmt.Errorf("resume: %s is gone, the run began with it: put it back, or start a new run", path))
+			all = append(all, fmt.Errorf("resume: input file %s is missing: restore it, or start a new run", path))
 		default:
-			all = append(all, fmt.Errorf("resume: %s has changed since the run began (%s then, %s now): put the old file back, or start a new run", path, was, is))
+			all = append(all, fmt.Errorf("resume: input file %s has changed since the run began (then %s, now %s): restore the old file, or start a new run", path, was, is))
 		}
 	}
 	return errors.Join(all...)

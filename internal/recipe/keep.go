@@ -12,15 +12,16 @@ import (
 	"envace/internal/run"
 )
 
-// finish notes that a leg is done, and saves what comes after it starts from.
+// finish marks a stage as done and saves the state.
 func (pl *pipeline) finish(name string) error {
 	pl.state.Done = append(pl.state.Done, name)
 	pl.state.Step = 0
 	return pl.save()
 }
 
-// keep is the After of a stage: it saves when due, at the end, and when the run
-// is asked to stop. A stage that is stopped after its last step has yet to finish.
+// keep is the After of a stage: it saves a checkpoint when one is due, after the last
+// step, and when the run is asked to stop. A stage stopped after its last step is not
+// marked as done yet.
 func (pl *pipeline) keep(stage string, steps int) func(ctx context.Context, step int) error {
 	return func(ctx context.Context, step int) error {
 		stop, last := pl.stop.Err() != nil, step == steps-1
@@ -45,8 +46,8 @@ func (pl *pipeline) keep(stage string, steps int) func(ctx context.Context, step
 	}
 }
 
-// checkpoint saves the engine and drops the last checkpoint that was not the end
-// of a stage.
+// checkpoint saves the engine and marks the previous checkpoint for removal, unless it is
+// one of ends.
 func (pl *pipeline) checkpoint(ctx context.Context, name string) error {
 	old := pl.state.Checkpoint
 	path := filepath.Join(run.Checkpoints, name)
@@ -78,8 +79,8 @@ func (pl *pipeline) origin() string {
 	return start
 }
 
-// sweep removes what a killed process left among the checkpoints: those that no
-// state names any more, and unfinished ones.
+// sweep removes checkpoints that a killed process left behind: unfinished ones, and those
+// that the state no longer names.
 func (pl *pipeline) sweep() error {
 	entries, err := os.ReadDir(filepath.Join(pl.dir.Path, run.Checkpoints))
 	if err != nil {
@@ -98,7 +99,7 @@ func (pl *pipeline) sweep() error {
 	return nil
 }
 
-// save writes the state; only then checkpoints that it no longer names may go.
+// save writes the state, and then removes the checkpoints that it no longer names.
 func (pl *pipeline) save() error {
 	pl.state.Seconds += time.Since(pl.began).Seconds()
 	pl.began = time.Now()
@@ -117,7 +118,7 @@ func (pl *pipeline) save() error {
 	return nil
 }
 
-// from returns the first step of a stage: where it was left, or 0.
+// from returns the step at which a stage resumes; 0 for a stage not yet started.
 func (pl *pipeline) from(stage string) int {
 	if pl.state.Stage == stage && !slices.Contains(pl.state.Done, stage) {
 		return pl.state.Step

@@ -22,28 +22,28 @@ import (
 	"envace/train"
 )
 
-// ErrInterrupted is what Run returns after it was asked to stop: the step under
-// way is finished and a checkpoint is written.
+// ErrInterrupted is returned by Run when its context is cancelled, after it has finished
+// the current step and saved a checkpoint.
 var ErrInterrupted = errors.New("interrupted")
 
-// Options are what a run is given beside its settings.
+// Options are the options of a run that are not settings.
 type Options struct {
 	Out      string         // the run folder
-	Resume   bool           // go on with the run that was interrupted there
+	Resume   bool           // continue the run in Out
 	Progress io.Writer      // nil for none
-	Suites   []suite.Family // what Settings.Data.Suite may name
-	// Policy opens a model that speaks beside the one that is trained, by the name that
-	// Settings.Policies has for it; done ends its use. Nil: there can be none.
+	Suites   []suite.Family // the families that Settings.Data.Suite may name
+	// Policy opens another model that plays a role, by its name in Settings.Policies; the
+	// pipeline calls done when it no longer needs it. Nil: no other models.
 	Policy func(ctx context.Context, name string) (p rollout.Policy, done func() error, err error)
 
 	engines func(name, path string, o EngineOptions) (Engine, error) // nil: openEngine
 }
 
-// pipeline is one run under way.
+// pipeline is a run in progress.
 type pipeline struct {
 	Settings
 	Options
-	stop     context.Context // done: evaluation ends at once, training after the step under way
+	stop     context.Context // when done, evaluation stops at once, training after the current step
 	dir      *run.Dir
 	progress *run.Progress
 	state    state
@@ -59,9 +59,9 @@ type pipeline struct {
 	examples []train.Example // of splits.sft, once they were needed
 }
 
-// Run carries out the recipe, or goes on with a run that was interrupted. When ctx
-// is done it finishes the step, saves, and returns ErrInterrupted. A run that cannot
-// begin leaves nothing in o.Out.
+// Run executes the recipe, or continues an interrupted run. When ctx is done it finishes
+// the current step, saves a checkpoint, and returns ErrInterrupted. A run that fails
+// before it starts leaves nothing in o.Out.
 func Run(ctx context.Context, s Settings, o Options) (err error) {
 	s.Data.Suite = cmp.Or(s.Data.Suite, DefaultSuite)
 	if err := s.Check(); err != nil {
@@ -90,16 +90,30 @@ func Run(ctx context.Context, s Settings, o Options) (err error) {
 		return errors.Join(err, pl.dir.Discard())
 	}
 	defer pl.dir.Close()
-	defer context.AfterFunc(ctx, func() {
-		pl.progress.Printf("stopping after the step under way; a second time stops at once and loses it")
-	})()
+	defer pl.announceStop(ctx)()
 	if err := pl.stages(context.WithoutCancel(ctx)); !errors.Is(err, ErrInterrupted) {
 		return err
 	}
-	return ErrInterrupted // wherever it was
+	return ErrInterrupted // without the wrapping of the stage
 }
 
-// close ends the use of other policies.
+// announceStop prints a line when ctx is done. The function it returns ends that; if
+// the line has been triggered, it waits until the line is printed, so that nothing
+// follows the error that Run returns.
+func (pl *pipeline) announceStop(ctx context.Context) (end func()) {
+	printed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(printed)
+		pl.progress.Printf("stopping after the current step; press Ctrl-C again to stop at once and lose this step")
+	})
+	return func() {
+		if !stop() {
+			<-printed
+		}
+	}
+}
+
+// close closes the other policies.
 func (pl *pipeline) close() error {
 	var errs []error
 	for _, done := range pl.done {
@@ -108,7 +122,7 @@ func (pl *pipeline) close() error {
 	return errors.Join(errs...)
 }
 
-// open makes the run folder, or opens the one to go on with.
+// open creates the run folder, or opens the one to resume.
 func (pl *pipeline) open() (err error) {
 	if !pl.Resume {
 		pl.state.Started = time.Now()
@@ -119,9 +133,9 @@ func (pl *pipeline) open() (err error) {
 	return err
 }
 
-// space is what a run leaves on disk at most: the checkpoints at the ends of
-// stages, the last one and the one being written, each with two moments, and the
-// episodes. How large a checkpoint is, is only known once the model is.
+// space returns the disk space in bytes that a run needs at most: the checkpoints at the
+// ends of stages, the last one and the one being written, each with two moments, and the
+// episodes. The size of a checkpoint is known only once the model is open.
 func (pl *pipeline) space() int64 {
 	const episode = 16 << 10
 	played := pl.RL.Steps*pl.RL.Batch*pl.RL.Group*(1+len(pl.With)) + 10*(pl.Eval.Tasks+pl.Eval.HeldOut)
@@ -139,7 +153,7 @@ func (pl *pipeline) space() int64 {
 	return need + int64(checkpoints)*12*int64(trained) + 6*int64(total)
 }
 
-// prepare opens the model as it was left.
+// prepare opens the model in the state that the last process left.
 func (pl *pipeline) prepare(ctx context.Context) error {
 	for _, note := range pl.splits.notes {
 		pl.progress.Printf("%s", note)
@@ -176,8 +190,8 @@ func (pl *pipeline) prepare(ctx context.Context) error {
 	return pl.freeze(context.WithoutCancel(ctx))
 }
 
-// begin writes the settings, or puts the folder of a run to resume back to what
-// its last checkpoint knows of.
+// begin writes the settings; for a resumed run it resets the folder to the last
+// checkpoint.
 func (pl *pipeline) begin() error {
 	if pl.Resume {
 		return pl.rewind()
@@ -189,7 +203,7 @@ func (pl *pipeline) begin() error {
 	return errors.Join(pl.dir.WriteConfig(pl.Settings), pl.save())
 }
 
-// rewind forgets what was written after the last checkpoint.
+// rewind discards what was written after the last checkpoint.
 func (pl *pipeline) rewind() error {
 	if err := pl.state.read(filepath.Join(pl.dir.Path, stateFile)); err != nil {
 		return err
@@ -203,19 +217,19 @@ func (pl *pipeline) rewind() error {
 	return pl.dir.Truncate(pl.state.covers)
 }
 
-// restore makes a checkpoint of this run the engine's state.
+// restore loads a checkpoint of this run into the engine.
 func (pl *pipeline) restore(checkpoint string) error {
 	return pl.engine.Load(context.Background(), filepath.Join(pl.dir.Path, checkpoint))
 }
 
-// stage is one part of a run; it is skipped where an earlier process finished it.
+// stage is one part of a run. It is skipped if an earlier process finished it.
 type stage struct {
 	name string
 	do   func(ctx context.Context) error
 	on   bool
 }
 
-// stages carries out the whole run in order.
+// stages runs all stages in order, then writes the report.
 func (pl *pipeline) stages(ctx context.Context) error {
 	s := pl.Settings
 	for _, stage := range []stage{
@@ -246,7 +260,7 @@ func (pl *pipeline) stages(ctx context.Context) error {
 	return pl.report()
 }
 
-// log writes a stage's steps into the run folder and shows the last of each.
+// log writes a stage's steps to the run folder and updates the progress line.
 type log struct {
 	pl    *pipeline
 	split string
@@ -264,7 +278,7 @@ func (g log) Episodes(stage string, step int, eps []*rollout.Episode) error {
 	return g.pl.dir.Episodes(stage, step, eps)
 }
 
-// parts are the figures of a step that the live line shows.
+// parts returns the figures of a step for the progress line.
 func parts(m map[string]float64) []string {
 	var out []string
 	if _, ok := m["reward"]; ok {
@@ -276,8 +290,7 @@ func parts(m map[string]float64) []string {
 	return append(out, fmt.Sprintf("%.0f tok/s", (m["tokens_computed"]+sampled)/max(m["seconds"], 1e-9)))
 }
 
-// learner is the trained policy with the weights of a sampler, greedy or as RL
-// samples.
+// learner returns the trained policy with a sampler's weights; temperature 0 is greedy.
 func (pl *pipeline) learner(sampler engine.Sampler, temperature float64) rollout.Policy {
 	p := rollout.Policy{Name: rollout.Learner, Renderer: pl.renderer, Sampler: sampler, Options: pl.options(), Window: pl.Data.Tokens}
 	p.Params = engine.Params{MaxTokens: pl.RL.MaxTokens, Temperature: temperature}
@@ -288,13 +301,13 @@ func (pl *pipeline) limits() rollout.Limits {
 	return rollout.Limits{Messages: pl.RL.Messages, Time: time.Duration(pl.RL.Seconds * float64(time.Second))}
 }
 
-// imagined is the world that a cast rehearses in.
+// imagined returns worlds whose tools are imagined by the cast's REHEARSE policy.
 func (pl *pipeline) imagined(c rollout.Cast) rollout.Worlds {
 	tools := rollout.Rehearsal{Policy: c.Rehearse, FewShot: pl.Data.FewShot, Brief: pl.Settings.Model.Brief}
 	return rollout.Pair{Tools: tools}
 }
 
-// order is the seeded order of the tasks to rehearse.
+// order is the seeded order of the RL tasks.
 func (pl *pipeline) order() task.Order {
 	return task.Order{Tasks: pl.splits.rl, Seed: seeds.Derive(pl.Seed, seeds.Of("order"))}
 }

@@ -11,24 +11,24 @@ import (
 	"envace/rollout"
 )
 
-// Policies say who speaks in each role of rehearsal. "" is the policy that is
-// trained, "frozen" its weights as RL found them; anything else names another
-// model, see [Options.Policy].
+// Policies names the model for each role of rehearsal: "" is the trained policy,
+// "frozen" its weights at the start of RL, and anything else another model (see
+// [Options.Policy]).
 type Policies struct {
 	Act      string `toml:"act" json:"act"`
 	Rehearse string `toml:"rehearse" json:"rehearse"`
 	Critique string `toml:"critique" json:"critique"`
 }
 
-// frozen names the weights that RL starts from.
+// frozen is the name of the policy with the weights that RL starts from.
 const frozen = "frozen"
 
 func (p Policies) all() []string { return []string{p.Act, p.Rehearse, p.Critique} }
 
-// others are the policies of a run beside the learner, by name.
+// others are the policies of a run other than the learner, by name.
 type others map[string]rollout.Policy
 
-// openOthers opens the policies that other models speak for.
+// openOthers opens the other models named by the settings.
 func (pl *pipeline) openOthers(ctx context.Context) error {
 	pl.others = others{}
 	for _, name := range pl.Policies.all() {
@@ -36,7 +36,7 @@ func (pl *pipeline) openOthers(ctx context.Context) error {
 			continue
 		}
 		if pl.Policy == nil {
-			return fmt.Errorf("setting policies names the model %q: nothing here can open it", name)
+			return fmt.Errorf("setting policies names the model %q, but other models are not supported here", name)
 		}
 		p, done, err := pl.Policy(ctx, name)
 		if err != nil {
@@ -48,7 +48,7 @@ func (pl *pipeline) openOthers(ctx context.Context) error {
 	return nil
 }
 
-// policyFiles are the paths among the policies: a resumed run must find them
+// policyFiles returns the policies that are paths: a resumed run must find these files
 // unchanged.
 func (pl *pipeline) policyFiles() []string {
 	var out []string
@@ -60,8 +60,8 @@ func (pl *pipeline) policyFiles() []string {
 	return out
 }
 
-// cast is who speaks in each role beside a learner. Tests before RL have no frozen
-// policy yet: there the learner's weights are those that RL will find.
+// cast returns the policy for each role, given the learner. In tests before RL there is
+// no frozen policy yet: the learner stands in for it, with the same weights.
 func (pl *pipeline) cast(learner rollout.Policy) rollout.Cast {
 	of := func(name string) rollout.Policy {
 		p, ok := pl.others[name]
@@ -77,9 +77,9 @@ func (pl *pipeline) cast(learner rollout.Policy) rollout.Cast {
 	return rollout.Cast{Act: of(pl.Policies.Act), Rehearse: of(pl.Policies.Rehearse), Critique: of(pl.Policies.Critique)}
 }
 
-// freeze keeps the weights that RL starts from, if anybody speaks with them or is
-// held against them. It is called where the engine has these weights, or, in a
-// resumed run, where a checkpoint has.
+// freeze takes a snapshot of the weights that RL starts from, if a role or the KL term
+// needs them. It must be called while the engine holds these weights; in a resumed run
+// it loads them from a checkpoint.
 func (pl *pipeline) freeze(ctx context.Context) error {
 	if _, ok := pl.others[frozen]; ok || !pl.needsFrozen() {
 		return nil

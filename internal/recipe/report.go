@@ -10,7 +10,7 @@ import (
 	"envace/rollout"
 )
 
-// report writes what came of the run, from what lies in its folder.
+// report writes the run's report from the files in its folder.
 func (pl *pipeline) report() error {
 	pl.progress.Stage("report", 0, 0)
 	if err := pl.save(); err != nil {
@@ -75,21 +75,21 @@ func (pl *pipeline) comparisons() []run.Comparison {
 	return out
 }
 
-// summary is the run in a sentence.
+// summary is the result of the run in a sentence.
 func summary(r run.Report) string {
 	var parts []string
 	for _, c := range r.Comparisons {
 		if c.A == "rehearsed" && c.Split == SplitID {
-			parts = append(parts, fmt.Sprintf("%+.1f points against %s [%+.1f, %+.1f]", 100*c.Diff, c.B, 100*c.CI95[0], 100*c.CI95[1]))
+			parts = append(parts, fmt.Sprintf("%+.1f points over %s [%+.1f, %+.1f]", 100*c.Diff, c.B, 100*c.CI95[0], 100*c.CI95[1]))
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return "Rehearsal RL, which never called a tool: " + strings.Join(parts, ", ") + " on unseen tasks."
+	return "Rehearsal RL, which never calls a tool: " + strings.Join(parts, ", ") + " on unseen tasks."
 }
 
-// curve puts the measurements between steps onto the steps' own points.
+// curve merges the evaluations between steps into the points of the steps.
 func curve(points []run.Point) []run.Point {
 	var out []run.Point
 	for _, p := range points {
@@ -111,7 +111,7 @@ func curve(points []run.Point) []run.Point {
 	return out
 }
 
-// cost adds up tokens and seconds by role and stage.
+// cost sums tokens and seconds by role and stage.
 func cost(points []run.Point) run.Cost {
 	var c run.Cost
 	for _, role := range []rollout.Role{rollout.Act, rollout.Rehearse} {
@@ -149,7 +149,7 @@ func cost(points []run.Point) run.Cost {
 	return c
 }
 
-// readable picks whole episodes to read, imagined and real.
+// readable picks example episodes for the report, imagined and real.
 func (pl *pipeline) readable() ([]run.Episode, error) {
 	var all []run.Episode
 	err := run.ReadEpisodes(pl.dir.Path, func(ep run.Episode) bool {
@@ -162,19 +162,19 @@ func (pl *pipeline) readable() ([]run.Episode, error) {
 	return run.Choose(all, 10), err
 }
 
-// notes say what the figures do not mean.
+// notes returns the limitations of the results.
 func (pl *pipeline) notes() []string {
 	notes := append([]string{}, pl.splits.notes...)
 	notes = append(notes, pl.renderer.Notes()...)
-	notes = append(notes, "One seed: the spread over seeds is not measured by a single run.")
+	notes = append(notes, "A single seed: one run does not measure the variance across seeds.")
 	if pl.suite.Worlds() != nil {
 		notes = append(notes,
-			"REHEARSE is shown the recorded calls of the task's expert in training, and nothing recorded in test-time rehearsal.",
-			"SFT learns from the SFT tasks only; rehearsal RL plays other tasks, of which it knows the user's words, the checklist and the expert's recorded calls with their results.")
+			"In training, REHEARSE's prompt contains the recorded calls of the task's expert; in test-time rehearsal it contains no recorded calls.",
+			"SFT uses the SFT tasks only. Rehearsal RL uses other tasks: their user messages, checklists, and the expert's recorded calls with results.")
 	}
 	for _, w := range Baselines {
 		if !slices.Contains(pl.With, w) {
-			notes = append(notes, "Not run: the baseline "+w+" (--with "+w+").")
+			notes = append(notes, "Baseline not run: "+w+" (--with "+w+").")
 		}
 	}
 	return notes

@@ -1,6 +1,5 @@
-// Package recipe carries out a whole run: base, SFT, rehearsal RL, evaluation,
-// report. What it does is set by a page of settings; what it leaves behind is a
-// run folder.
+// Package recipe executes a whole run: base, SFT, rehearsal RL, evaluation and report.
+// Its input is a page of settings; its output is a run folder.
 package recipe
 
 import (
@@ -27,10 +26,10 @@ type Settings struct {
 	Recipe   string   `toml:"recipe" json:"recipe"`
 	Title    string   `toml:"title" json:"title"`
 	Seed     uint64   `toml:"seed" json:"seed"`
-	Threads  int      `toml:"threads" json:"threads"` // 0: one a core
-	Engine   string   `toml:"engine" json:"engine"`   // what holds the weights; "" is cpu, this process
-	Memory   float64  `toml:"memory" json:"memory"`   // GiB that the engine may take; 0: no bound
-	Cache    int      `toml:"cache" json:"cache"`     // tokens whose keys and values sampling keeps; 0: about 512 MiB of them
+	Threads  int      `toml:"threads" json:"threads"` // 0: one per core
+	Engine   string   `toml:"engine" json:"engine"`   // "cpu" or "": this process
+	Memory   float64  `toml:"memory" json:"memory"`   // memory limit of the engine in GiB; 0: none
+	Cache    int      `toml:"cache" json:"cache"`     // size of the KV cache in tokens; 0: about 512 MiB
 	Model    Model    `toml:"model" json:"model"`
 	Data     Data     `toml:"data" json:"data"`
 	Base     Base     `toml:"base" json:"base"`
@@ -40,15 +39,15 @@ type Settings struct {
 	Policies Policies `toml:"policies" json:"policies"` // who speaks beside the model that is trained
 	With     []string `toml:"with" json:"with"`         // baselines outside the default time: sft-more, sft-all, real
 
-	given []string // names that Set was asked for, beside the recipe
+	given []string // names of the settings that were passed to Set
 }
 
-// Model says what is trained.
+// Model is the model to train.
 type Model struct {
-	Path    string  `toml:"path" json:"path"` // folder or GGUF; "" is the shipped base, "new" a fresh one
+	Path    string  `toml:"path" json:"path"` // folder or GGUF file; "": the shipped base; "new": a new model
 	LoRA    int     `toml:"lora" json:"lora"` // rank; 0 is full fine-tuning
 	Alpha   float64 `toml:"alpha" json:"alpha"`
-	Layers  int     `toml:"layers" json:"layers"` // of a new model, as all that follow
+	Layers  int     `toml:"layers" json:"layers"` // this and the next eight fields: for a new model
 	Width   int     `toml:"width" json:"width"`
 	Heads   int     `toml:"heads" json:"heads"`
 	KVHeads int     `toml:"kv_heads" json:"kv_heads"`
@@ -56,67 +55,68 @@ type Model struct {
 	MLP     int     `toml:"mlp" json:"mlp"`
 	Vocab   int     `toml:"vocab" json:"vocab"`
 	Context int     `toml:"context" json:"context"`
-	InitStd float64 `toml:"init_std" json:"init_std"` // of its random matrices
-	Brief   bool    `toml:"brief" json:"brief"`       // the short wording of prompts
+	InitStd float64 `toml:"init_std" json:"init_std"` // standard deviation of the initial weights
+	Brief   bool    `toml:"brief" json:"brief"`       // use the short prompts
 
-	Thinking string         `toml:"thinking" json:"thinking"` // on, off, or "": as the template has it
-	History  render.History `toml:"history" json:"history"`   // split, or "": sampled tokens stay as they are
+	Thinking string         `toml:"thinking" json:"thinking"` // on, off, or "": the template's default
+	History  render.History `toml:"history" json:"history"`   // split, or "": keep sampled tokens unchanged
 }
 
-// Data says what is learnt from and measured on.
+// Data is the data to train and test on.
 type Data struct {
-	Suite      string          `toml:"suite" json:"suite"` // NAME or NAME:ARG, such as dialogues:FILE; "" is the workbench
+	Suite      string          `toml:"suite" json:"suite"` // NAME or NAME:ARG, such as dialogues:FILE; "": the workbench
 	Checklists string          `toml:"checklists" json:"checklists"`
 	SkipBad    bool            `toml:"skip_bad" json:"skip_bad"`
 	FewShot    rollout.FewShot `toml:"few_shot" json:"few_shot"`
-	SFT        int             `toml:"sft" json:"sft"`           // tasks with an expert's episode for SFT
-	RL         int             `toml:"rl" json:"rl"`             // tasks to rehearse
-	Turns      int             `toml:"turns" json:"turns"`       // most user turns of a task; 0: all
-	Tokens     int             `toml:"tokens" json:"tokens"`     // most tokens of a row; 0: the window
-	HeldOut    float64         `toml:"held_out" json:"held_out"` // share of a data set kept for tests
+	SFT        int             `toml:"sft" json:"sft"`           // number of tasks for SFT
+	RL         int             `toml:"rl" json:"rl"`             // number of tasks for RL
+	Turns      int             `toml:"turns" json:"turns"`       // maximum user turns per task; 0: no limit
+	Tokens     int             `toml:"tokens" json:"tokens"`     // maximum tokens per row; 0: the context window
+	HeldOut    float64         `toml:"held_out" json:"held_out"` // share of the dialogues held out for tests
 }
 
-// DefaultSuite is what a recipe trains on that names no suite.
+// DefaultSuite is the suite of recipes that do not name one.
 const DefaultSuite = "workbench"
 
-// options say how the suite's files are read.
+// options are the options for reading the suite's files.
 func (d Data) options() suite.Options {
 	return suite.Options{Checklists: d.Checklists, SkipBad: d.SkipBad, Turns: d.Turns, HeldOut: d.HeldOut}
 }
 
-// Optim says how a stage takes its steps.
+// Optim is the optimiser configuration of a stage.
 type Optim struct {
 	Steps  int     `toml:"steps" json:"steps"`
-	Batch  int     `toml:"batch" json:"batch"` // examples a step; tasks of RL
+	Batch  int     `toml:"batch" json:"batch"` // examples per step; for RL, tasks per step
 	LR     float64 `toml:"lr" json:"lr"`
-	Final  float64 `toml:"final" json:"final"` // share of LR that is left at the end
+	Final  float64 `toml:"final" json:"final"` // final learning rate as a fraction of LR
 	Warmup int     `toml:"warmup" json:"warmup"`
 	Beta2  float64 `toml:"beta2" json:"beta2"`
 	Decay  float64 `toml:"decay" json:"decay"`
 	Clip   float64 `toml:"clip" json:"clip"`
 }
 
-// Stage says how a supervised stage learns.
+// Stage is the configuration of a supervised stage.
 type Stage struct {
 	Optim
-	Copy int `toml:"copy" json:"copy"` // of the batch, rows of pure copying
+	Copy int `toml:"copy" json:"copy"` // copying rows in each batch
 }
 
-// Base says how a new model learns to copy, and the form of dialogues.
+// Base is the configuration of pretraining: a new model learns to copy and learns the
+// dialogue format.
 type Base struct {
 	Stage
-	CopyOnly int `toml:"copy_only" json:"copy_only"` // first steps of nothing but copying
+	CopyOnly int `toml:"copy_only" json:"copy_only"` // initial steps with copying rows only
 }
 
-// RL says how rehearsal learns.
+// RL is the configuration of rehearsal RL.
 type RL struct {
 	Optim
-	Group       int     `toml:"group" json:"group"` // episodes a task
+	Group       int     `toml:"group" json:"group"` // episodes per task
 	Minibatch   int     `toml:"minibatch" json:"minibatch"`
 	Temperature float64 `toml:"temperature" json:"temperature"`
-	MaxTokens   int     `toml:"max_tokens" json:"max_tokens"` // of one message
-	Messages    int     `toml:"messages" json:"messages"`     // of one episode
-	Seconds     float64 `toml:"seconds" json:"seconds"`       // of one episode, where tools may hang; 0: no bound
+	MaxTokens   int     `toml:"max_tokens" json:"max_tokens"` // limit per message
+	Messages    int     `toml:"messages" json:"messages"`     // limit per episode
+	Seconds     float64 `toml:"seconds" json:"seconds"`       // time limit per episode, for tools that may hang; 0: none
 	Std         bool    `toml:"std" json:"std"`
 	Fidelity    bool    `toml:"fidelity" json:"fidelity"`
 	RowMean     bool    `toml:"row_mean" json:"row_mean"`
@@ -128,18 +128,18 @@ type RL struct {
 	KLKind      string  `toml:"kl_kind" json:"kl_kind"`
 }
 
-// Eval says what is measured.
+// Eval is the configuration of the evaluation.
 type Eval struct {
-	Every    int `toml:"every" json:"every"`       // steps of RL between two measurements; 0: none
-	Curve    int `toml:"curve" json:"curve"`       // tasks of such a measurement, each split
-	Tasks    int `toml:"tasks" json:"tasks"`       // tasks of the tests before and after, in distribution
-	HeldOut  int `toml:"held_out" json:"held_out"` // the same, held-out domains
-	Rehearse int `toml:"rehearse" json:"rehearse"` // imagined episodes of test-time rehearsal; 0: not measured
-	Save     int `toml:"save" json:"save"`         // steps between two checkpoints
+	Every    int `toml:"every" json:"every"`       // RL steps between evaluations for the learning curve; 0: none
+	Curve    int `toml:"curve" json:"curve"`       // tasks per evaluation for the curve; held-out domains get half as many
+	Tasks    int `toml:"tasks" json:"tasks"`       // in-distribution tasks of the tests between stages
+	HeldOut  int `toml:"held_out" json:"held_out"` // the same for held-out domains
+	Rehearse int `toml:"rehearse" json:"rehearse"` // imagined episodes in test-time rehearsal; 0: skip that test
+	Save     int `toml:"save" json:"save"`         // steps between checkpoints
 }
 
-// Load reads a recipe and applies overrides of the form "rl.steps=10" to it, as if
-// they stood in the recipe.
+// Load reads a recipe and applies overrides of the form "rl.steps=10", as if they were
+// part of the recipe.
 func Load(name string, overrides []string) (Settings, error) {
 	text, err := recipes.Read(name)
 	if err != nil {
@@ -158,8 +158,8 @@ func Load(name string, overrides []string) (Settings, error) {
 	return s, nil
 }
 
-// Set applies one override: a setting's dotted name, "=", and a value in TOML; a
-// string may go without quotes. [Settings.Check] refuses it where it has no effect.
+// Set applies one override: a setting's dotted name, "=", and a TOML value; quotes
+// around a string are optional. [Settings.Check] rejects overrides without effect.
 func (s *Settings) Set(override string) error {
 	key, value, ok := strings.Cut(override, "=")
 	if !ok {
@@ -186,13 +186,13 @@ func decode(text string, s *Settings) error {
 	return nil
 }
 
-// UnmarshalJSON reads what config.json holds; as in a recipe, every name must be that
-// of a setting.
+// UnmarshalJSON reads the contents of config.json. As in a recipe, unknown settings are
+// an error.
 func (s *Settings) UnmarshalJSON(data []byte) error {
 	return s.read(data, "")
 }
 
-// read reads an object of settings whose names begin with section.
+// read reads a JSON object of settings whose names begin with section.
 func (s *Settings) read(object []byte, section string) error {
 	var values map[string]json.RawMessage
 	if json.Unmarshal(object, &values) != nil {
@@ -217,7 +217,7 @@ func (s *Settings) read(object []byte, section string) error {
 	return nil
 }
 
-// fields are the settings by dotted name.
+// fields returns the settings by dotted name.
 func (s *Settings) fields() map[string]reflect.Value {
 	out := map[string]reflect.Value{}
 	var walk func(v reflect.Value, section string)
@@ -238,7 +238,7 @@ func (s *Settings) fields() map[string]reflect.Value {
 	return out
 }
 
-// kind says for people what a setting of kind k holds.
+// kind describes the values of a setting of kind k.
 func kind(k reflect.Kind) string {
 	switch k {
 	case reflect.String:
@@ -253,8 +253,8 @@ func kind(k reflect.Kind) string {
 	return "a whole number"
 }
 
-// noSetting is the error of a name that no setting has. It tells which settings end
-// alike.
+// noSetting returns the error for an unknown setting. It suggests settings with the same
+// last part.
 func noSetting(name string) error {
 	leaf := name[strings.LastIndex(name, ".")+1:]
 	var near []string
@@ -265,11 +265,11 @@ func noSetting(name string) error {
 	}
 	switch n := len(near); n {
 	case 0:
-		return fmt.Errorf("there is no setting %s", name)
+		return fmt.Errorf("unknown setting %s", name)
 	case 1:
-		return fmt.Errorf("there is no setting %s (there is %s)", name, near[0])
+		return fmt.Errorf("unknown setting %s: did you mean %s?", name, near[0])
 	default:
-		return fmt.Errorf("there is no setting %s (there are %s and %s)", name, strings.Join(near[:n-1], ", "), near[n-1])
+		return fmt.Errorf("unknown setting %s: did you mean %s or %s?", name, strings.Join(near[:n-1], ", "), near[n-1])
 	}
 }
 
@@ -292,7 +292,7 @@ func (r RL) credit() train.Credit {
 	return train.Credit{Std: r.Std, Fidelity: r.Fidelity, RowMean: r.RowMean, Rehearse: r.Rehearse}
 }
 
-// renderer says how the model's chats are written.
+// renderer is the configuration of the model's chat template.
 func (m Model) renderer() render.Config {
 	c := render.Config{History: m.History}
 	if m.Thinking != "" {

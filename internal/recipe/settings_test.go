@@ -14,20 +14,20 @@ import (
 // where there is one of that name.
 func TestUnknownSettings(t *testing.T) {
 	for _, tt := range []struct{ name, value, want string }{
-		{"rl.copy", "3", "there is no setting rl.copy (there are base.copy and sft.copy)"},
-		{"rl.copy_only", "3", "there is no setting rl.copy_only (there is base.copy_only)"},
-		{"sft.copy_only", "3", "there is no setting sft.copy_only (there is base.copy_only)"},
-		{"rl.copy", "0", "there is no setting rl.copy (there are base.copy and sft.copy)"},
-		{"base.group", "3", "there is no setting base.group (there is rl.group)"},
-		{"sft.max_tokens", "3", "there is no setting sft.max_tokens (there is rl.max_tokens)"},
-		{"eval.lr", "0.1", "there is no setting eval.lr (there are base.lr, rl.lr and sft.lr)"},
-		{"model.seed", "1", "there is no setting model.seed (there is seed)"},
-		{"steps", "3", "there is no setting steps (there are base.steps, rl.steps and sft.steps)"},
-		{"rl.nope", "3", "there is no setting rl.nope"},
-		{"nope", "3", "there is no setting nope"},
-		{"given", "3", "there is no setting given"},
-		{"optim", "3", "there is no setting optim"},
-		{"rl.optim", "3", "there is no setting rl.optim"},
+		{"rl.copy", "3", "unknown setting rl.copy: did you mean base.copy or sft.copy?"},
+		{"rl.copy_only", "3", "unknown setting rl.copy_only: did you mean base.copy_only?"},
+		{"sft.copy_only", "3", "unknown setting sft.copy_only: did you mean base.copy_only?"},
+		{"rl.copy", "0", "unknown setting rl.copy: did you mean base.copy or sft.copy?"},
+		{"base.group", "3", "unknown setting base.group: did you mean rl.group?"},
+		{"sft.max_tokens", "3", "unknown setting sft.max_tokens: did you mean rl.max_tokens?"},
+		{"eval.lr", "0.1", "unknown setting eval.lr: did you mean base.lr, rl.lr or sft.lr?"},
+		{"model.seed", "1", "unknown setting model.seed: did you mean seed?"},
+		{"steps", "3", "unknown setting steps: did you mean base.steps, rl.steps or sft.steps?"},
+		{"rl.nope", "3", "unknown setting rl.nope"},
+		{"nope", "3", "unknown setting nope"},
+		{"given", "3", "unknown setting given"},
+		{"optim", "3", "unknown setting optim"},
+		{"rl.optim", "3", "unknown setting rl.optim"},
 	} {
 		t.Run(tt.name+"="+tt.value, func(t *testing.T) {
 			section, leaf, nested := strings.Cut(tt.name, ".")
@@ -79,8 +79,8 @@ func TestSettingsOfConfig(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"an empty object", `{}`, ""},
 		{"a part", `{"seed": 3, "rl": {"steps": 2, "kl": 0.5}, "base": {"copy_only": 1}}`, ""},
-		{"a section that is not there", `{"seed": 3, "nope": {"steps": 2}}`, "there is no setting nope"},
-		{"a section that is not there, empty", `{"nope": {}}`, "there is no setting nope"},
+		{"a section that is not there", `{"seed": 3, "nope": {"steps": 2}}`, "unknown setting nope"},
+		{"a section that is not there, empty", `{"nope": {}}`, "unknown setting nope"},
 		{"a fraction of steps", `{"rl": {"steps": 1.5}}`, "setting rl.steps is 1.5: want a whole number"},
 		{"a section is no object", `{"rl": 3}`, "setting rl"},
 		{"text for a number", `{"rl": {"steps": "many"}}`, "setting rl.steps"},
@@ -101,11 +101,11 @@ func TestSettingsOfConfig(t *testing.T) {
 // other cases is not.
 func TestIdleSettings(t *testing.T) {
 	const (
-		adapter   = "scales an adapter: give --lora"
-		fresh     = `shapes a new model: want model.path of "new"`
-		dialogues = "is of recorded dialogues: give --data"
-		penalty   = "want rl.kl above 0"
-		ratio     = "want rl.minibatch of at least 1"
+		adapter   = "applies to LoRA training only: set --lora"
+		fresh     = `applies to new models only: set model.path to "new"`
+		dialogues = "applies to recorded dialogues only: set --data"
+		penalty   = "set rl.kl above 0"
+		ratio     = "set rl.minibatch to at least 1"
 	)
 	for _, tt := range []struct {
 		name, recipe string
@@ -131,7 +131,7 @@ func TestIdleSettings(t *testing.T) {
 		{"held-out domains of dialogues", "dialogues", []string{"data.suite=dialogues:d.jsonl", "eval.held_out=5"}, "setting eval.held_out "},
 		{"held-out domains of the workbench", "quickstart", []string{"eval.held_out=5"}, ""},
 		{"test-time rehearsal of dialogues", "dialogues", []string{"data.suite=dialogues:d.jsonl", "eval.rehearse=4"}, "setting eval.rehearse "},
-		{"test-time rehearsal without tests", "quickstart", []string{"eval.tasks=0", "eval.rehearse=4"}, "want eval.tasks of at least 1"},
+		{"test-time rehearsal without tests", "quickstart", []string{"eval.tasks=0", "eval.rehearse=4"}, "set eval.tasks to at least 1"},
 		{"no test-time rehearsal of dialogues", "dialogues", []string{"data.suite=dialogues:d.jsonl", "eval.rehearse=0"}, ""},
 		{"spaces round the name", "quickstart", []string{" model.alpha = 8"}, "setting model.alpha " + adapter},
 	} {

@@ -31,12 +31,11 @@ type test struct {
 	tasks []task.Task
 }
 
-// testSeed draws the tasks of tests: the same for every seed of a run, and none on
-// which a setting was tried.
+// testSeed is the seed of the test tasks: the same for every run seed, and never used
+// for tuning settings.
 const testSeed = 2
 
-// load reads or makes the data, and says what is wrong with it before anything
-// else happens.
+// load reads or generates the data and checks it before anything else happens.
 func (pl *pipeline) load() (err error) {
 	if pl.suite, err = suite.Open(pl.Suites, pl.Data.Suite, pl.Data.options()); err != nil {
 		return err
@@ -75,19 +74,19 @@ func (pl *pipeline) load() (err error) {
 	return pl.enough()
 }
 
-// notices are what is to be known of the data before a run begins.
+// notices returns notes on the data, which are printed before the run begins.
 func (pl *pipeline) notices() []string {
 	var notes []string
 	if s, ok := pl.suite.(suite.Noted); ok {
 		notes = append(notes, s.Notes()...)
 	}
 	if pl.Data.FewShot == rollout.FewShotAll {
-		notes = append(notes, "REHEARSE was shown the recorded results of all user turns, later ones too: an imagined result may hold what the dialogue had yet to reveal.")
+		notes = append(notes, "REHEARSE's prompt contains the recorded results of all user turns, including later ones: imagined results may leak information from later in the dialogue.")
 	}
 	return notes
 }
 
-// enough refuses to start a stage that no task is left for.
+// enough returns an error if a stage has no tasks.
 func (pl *pipeline) enough() error {
 	for _, stage := range []struct {
 		name  string
@@ -97,19 +96,19 @@ func (pl *pipeline) enough() error {
 		switch {
 		case stage.steps == 0 || len(stage.tasks) > 0:
 		case pl.Data.HeldOut > 0:
-			return fmt.Errorf("suite %s has no task left to train on: lower data.held_out, which is %g", pl.Data.Suite, pl.Data.HeldOut)
+			return fmt.Errorf("suite %s has no tasks left to train on: lower data.held_out, which is %g", pl.Data.Suite, pl.Data.HeldOut)
 		default:
-			return fmt.Errorf("suite %s has no task for %s: want another suite, or %s.steps of 0", pl.Data.Suite, stage.name, stage.name)
+			return fmt.Errorf("suite %s has no tasks for %s: choose another suite, or set %s.steps=0", pl.Data.Suite, stage.name, stage.name)
 		}
 	}
 	if pl.suite.Worlds() == nil && slices.Contains(pl.With, WithReal) {
-		return fmt.Errorf("baseline %s of --with plays with real tools, which suite %s does not have", WithReal, pl.Data.Suite)
+		return fmt.Errorf("baseline %s (--with) needs real tools, which suite %s does not have", WithReal, pl.Data.Suite)
 	}
 	return pl.rewarded()
 }
 
-// rewarded refuses to reinforce what nothing rewards, and notes where that is so of
-// some tasks.
+// rewarded returns an error if no RL task can be rewarded, and adds a note if some
+// cannot.
 func (pl *pipeline) rewarded() error {
 	without := 0
 	for _, t := range pl.splits.rl {
@@ -121,9 +120,9 @@ func (pl *pipeline) rewarded() error {
 	case pl.RL.Steps == 0 || without == 0:
 		return nil
 	case without == n:
-		return fmt.Errorf("suite %s: no task has a checklist with a check, so nothing would be rewarded: give --checklists, or rl.steps of 0", pl.Data.Suite)
+		return fmt.Errorf("suite %s: no task has a checklist with a machine check, so there is no reward for RL: set --checklists, or rl.steps=0", pl.Data.Suite)
 	default:
-		pl.splits.notes = append(pl.splits.notes, fmt.Sprintf("%d of %d tasks to rehearse have no checklist with a check: nothing rewards what is done in them.", without, n))
+		pl.splits.notes = append(pl.splits.notes, fmt.Sprintf("%d of %d RL tasks have no checklist with a machine check and yield no reward.", without, n))
 	}
 	return nil
 }

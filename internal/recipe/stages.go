@@ -19,7 +19,7 @@ import (
 
 func (pl *pipeline) options() render.Options { return render.Options{} }
 
-// sft teaches both roles, and the critic, by the experts' episodes.
+// sft trains both roles, and the critic, on the expert episodes.
 func (pl *pipeline) sft(ctx context.Context) error {
 	examples, err := pl.taught()
 	if err != nil {
@@ -74,15 +74,15 @@ func (pl *pipeline) teach(tasks []task.Task) ([]train.Example, error) {
 		}
 	}
 	if long > 0 {
-		pl.progress.Printf("%d examples are longer than %d tokens and are left out", long, pl.window())
+		pl.progress.Printf("skipped %d examples longer than %d tokens", long, pl.window())
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("sft: none of the %d examples fits into %d tokens: want shorter dialogues (data.turns), or sft.steps of 0", long, pl.window())
+		return nil, fmt.Errorf("sft: none of the %d examples fits into %d tokens: shorten the dialogues (data.turns), or set sft.steps=0", long, pl.window())
 	}
 	return out, nil
 }
 
-// window is the longest row that is trained on.
+// window is the maximum length of a training row in tokens.
 func (pl *pipeline) window() int {
 	if pl.Data.Tokens > 0 {
 		return min(pl.Data.Tokens, pl.engine.Window())
@@ -90,8 +90,7 @@ func (pl *pipeline) window() int {
 	return pl.engine.Window()
 }
 
-// critic teaches the format of critiques and of memories, where test-time
-// rehearsal will be measured.
+// critic makes examples of critiques and memories, if the run tests test-time rehearsal.
 func (pl *pipeline) critic(teacher train.Teacher) func(task.Task) ([]train.Example, error) {
 	if pl.Eval.Rehearse == 0 {
 		return func(task.Task) ([]train.Example, error) { return nil, nil }
@@ -99,8 +98,8 @@ func (pl *pipeline) critic(teacher train.Teacher) func(task.Task) ([]train.Examp
 	return func(t task.Task) ([]train.Example, error) { return synth.Lessons(teacher, t) }
 }
 
-// rehearsal is the paper: RL in imagined worlds. Where nothing was trained before,
-// it keeps what it starts from, if that will be needed again.
+// rehearsal is the paper: RL in imagined worlds. If no stage precedes it, it saves the
+// initial weights as a checkpoint when they will be needed later.
 func (pl *pipeline) rehearsal(ctx context.Context) error {
 	if pl.state.Checkpoint == "" && (pl.needsFrozen() || slices.Contains(pl.With, WithReal)) {
 		if err := pl.checkpoint(ctx, start); err != nil {
@@ -144,8 +143,9 @@ func (pl *pipeline) reinforce(ctx context.Context, stage string, worlds func(rol
 	return rl.Run(ctx)
 }
 
-// measured is keep for RL, after the measurement that may be due. One that is
-// stopped does not keep the step from being saved: the resumed run catches up.
+// measured is keep for RL, preceded by the evaluation for the learning curve if one is
+// due. If the evaluation is interrupted, the step is saved all the same and the resumed
+// run repeats the evaluation.
 func (pl *pipeline) measured(stage string) func(ctx context.Context, step int) error {
 	keep := pl.keep(stage, pl.RL.Steps)
 	return func(ctx context.Context, step int) error {
@@ -156,8 +156,8 @@ func (pl *pipeline) measured(stage string) func(ctx context.Context, step int) e
 	}
 }
 
-// catchUp makes the measurement that is due before a step, unless it lies in the
-// folder.
+// catchUp runs the evaluation that is due before a step, unless its result is already in
+// the run folder.
 func (pl *pipeline) catchUp(ctx context.Context, stage string, step int) error {
 	points, err := run.ReadMetrics(pl.dir.Path)
 	if err != nil {
@@ -169,8 +169,7 @@ func (pl *pipeline) catchUp(ctx context.Context, stage string, step int) error {
 	return pl.measure(ctx, stage, step)
 }
 
-// back loads the checkpoint that RL started from, unless the stage is already
-// under way.
+// back loads the checkpoint that RL started from, unless the stage is being resumed.
 func (pl *pipeline) back(stage string) error {
 	if pl.from(stage) > 0 {
 		return nil

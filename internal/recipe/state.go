@@ -17,38 +17,39 @@ import (
 
 const stateFile = "state.json"
 
-// curveSuffix names the measurements between the steps of a stage.
+// curveSuffix marks the stage name of evaluations between the steps of a stage.
 const curveSuffix = " curve"
 
-// state is how far a run has come. It is written after each checkpoint, aside and
-// then renamed, so that it always names a checkpoint that is whole.
+// state records how far a run has got. It is written after each checkpoint, to a
+// temporary file that is then renamed, so that it always names a complete checkpoint.
 type state struct {
-	Done       []string  `json:"done"`  // legs
+	Done       []string  `json:"done"`  // stages
 	Stage      string    `json:"stage"` // of the last checkpoint
-	Step       int       `json:"step"`  // steps of it that are done
+	Step       int       `json:"step"`  // number of its steps that are done
 	Checkpoint string    `json:"checkpoint"`
 	Started    time.Time `json:"started"`
 	Seconds    float64   `json:"seconds"`
 	Scores     []score   `json:"scores"`
 	Steps      int       `json:"sft_more_steps,omitempty"`
 
-	Inputs map[string]string `json:"inputs,omitempty"` // fingerprints of the files it began with, by path
+	Inputs map[string]string `json:"inputs,omitempty"` // fingerprints of the input files, by path
 
-	stale []string // checkpoints to drop once this is written
+	stale []string // checkpoints to remove after the next write
 }
 
-// score is what one system did on one split.
+// score is the result of one system on one split.
 type score struct {
 	System   string           `json:"system"`
 	World    string           `json:"world"`
 	Split    string           `json:"split"`
-	Outcomes []bool           `json:"outcomes"` // by task, in the order of the split
+	Outcomes []bool           `json:"outcomes"` // one per task, in the order of the split
 	Reward   float64          `json:"reward"`
-	Tokens   float64          `json:"tokens"` // sampled a task
+	Tokens   float64          `json:"tokens"` // mean number of tokens sampled per task
 	Fidelity rollout.Fidelity `json:"fidelity"`
 }
 
-// read reads a state; a run that was killed before it wrote one is at its start.
+// read reads a state. If there is none, the run was killed early and starts from the
+// beginning.
 func (s *state) read(path string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +76,7 @@ func (s *state) write(path string) error {
 	})
 }
 
-// covers reports whether what a run wrote at (stage, step) lies before s.
+// covers reports whether (stage, step) lies before s.
 func (s *state) covers(stage string, step int) bool {
 	if of, ok := strings.CutSuffix(stage, curveSuffix); ok {
 		return s.covers(of, step-1) // measured after step-1

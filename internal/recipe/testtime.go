@@ -11,7 +11,7 @@ import (
 	"envace/task"
 )
 
-// testTime scores private rehearsal before the one real execution.
+// testTime scores episodes with private rehearsal before the one real execution.
 func (pl *pipeline) testTime(ctx context.Context) error {
 	pl.progress.Stage("test-time rehearsal", 0, 0)
 	sampler, err := pl.engine.Sampler(ctx)
@@ -20,8 +20,8 @@ func (pl *pipeline) testTime(ctx context.Context) error {
 	}
 	greedy, drawn := pl.learner(sampler, 0), pl.learner(sampler, pl.RL.Temperature)
 	cast := pl.cast(drawn)
-	cast.Act = drawn // what is measured is the learner
-	// Tests know no record: what is imagined is the rehearser's own.
+	cast.Act = drawn // the test measures the learner
+	// Tests use no recorded calls.
 	tools := rollout.Rehearsal{Policy: cast.Rehearse, FewShot: rollout.FewShotNone, Brief: pl.Settings.Model.Brief}
 	r := rehearse.Rehearser{Cast: cast, Worlds: rollout.Pair{Tools: tools}, N: pl.Eval.Rehearse, Limits: pl.limits(), Brief: pl.Settings.Model.Brief}
 	if pl.suite.Worlds() == nil {
@@ -46,7 +46,7 @@ func (pl *pipeline) testTime(ctx context.Context) error {
 
 func testTimeName(n int) string { return fmt.Sprintf("rehearsed, N=%d", n) }
 
-// rehearseAll plays tasks with private rehearsal, all at once.
+// rehearseAll plays tasks with private rehearsal, concurrently.
 func (pl *pipeline) rehearseAll(ctx context.Context, r rehearse.Rehearser, greedy rollout.Policy, tasks []task.Task) ([]*rollout.Episode, error) {
 	eps := make([]*rollout.Episode, len(tasks))
 	g, ctx := errgroup.WithContext(ctx)

@@ -1,5 +1,5 @@
-// Package seeds derives the seeds of random draws from what they are for, so that no
-// draw depends on what runs beside it.
+// Package seeds derives the random seed of each draw from its purpose, so that no draw
+// depends on what else runs concurrently.
 package seeds
 
 import "hash/fnv"
@@ -7,8 +7,8 @@ import "hash/fnv"
 // Golden is 2⁶⁴ divided by the golden ratio, the increment of splitmix64.
 const Golden = 0x9E3779B97F4A7C15
 
-// Derive returns the seed of a draw from its parts, such as (run, step, task, member,
-// turn, role). Each part and its place counts.
+// Derive returns the seed derived from parts, such as (run, step, task, member, turn,
+// role). Every part and its position matter.
 func Derive(parts ...uint64) uint64 {
 	h := uint64(Golden)
 	for _, p := range parts {
@@ -17,15 +17,15 @@ func Derive(parts ...uint64) uint64 {
 	return h
 }
 
-// Of turns text, such as a task's ID, into a part of a seed (FNV-1a).
+// Of hashes text, such as a task's ID, to a part for Derive (FNV-1a).
 func Of(text string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(text))
 	return h.Sum64()
 }
 
-// At returns number i of the splitmix64 sequence that starts at s (Steele, Lea &
-// Flood 2014).
+// At returns element i of the splitmix64 sequence that starts at s (Steele, Lea & Flood
+// 2014).
 func At(s, i uint64) uint64 { return Mix(s + i*Golden) }
 
 // Mix is the finaliser of splitmix64.

@@ -8,12 +8,12 @@ import (
 	"envace/workbench/domains"
 )
 
-// copied is how many words a row of copying repeats.
+// copied is how many words a copying row repeats.
 const copied = 24
 
-// Copying draws n rows whose second half repeats the first: words in an order that
-// nothing predicts, some others between, the same words again. words are tokens, one
-// a word. Only the second half has a loss; all rows together weigh share.
+// Copying draws n copying rows: words in random order, some other words, and the first
+// words again. words are token ids, one per word. Only the repetition has a loss; the
+// total weight of all rows is share.
 func Copying(r *rand.Rand, words []int, n int, share float64) []engine.Datum {
 	data := make([]engine.Datum, n)
 	for i := range data {
@@ -41,9 +41,9 @@ func copyRow(r *rand.Rand, words []int, w float64) engine.Datum {
 	return d
 }
 
-// Words are what a new tokenizer must write as one token each: the words of the
-// workbench, and the numbers that occur in it. A number of two tokens was copied
-// wrongly more often than not.
+// Words returns the words that must be single tokens of a new tokenizer: the words of the
+// workbench and the numbers that occur in it. (Numbers of two tokens were copied wrongly
+// more often than not.)
 func Words() []string {
 	words := domains.Words()
 	for n := range 100 {

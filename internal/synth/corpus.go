@@ -9,8 +9,8 @@ import (
 
 const corpusSeed = 1
 
-// Corpus is what a new tokenizer learns its pieces from: dialogues of the training
-// domains as text. (Every one of [Words] becomes a token in any case.)
+// Corpus yields the texts on which a new tokenizer is trained: dialogues of the training
+// domains. (All of [Words] become tokens in any case.)
 func Corpus() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, d := range domains.Train() {

@@ -1,5 +1,5 @@
-// Package synth makes synthetic training data: dialogues without meaning and rows
-// of copying for a new model, and lessons that no recorded dialogue holds.
+// Package synth generates synthetic training data: meaningless dialogues and copying rows
+// to pretrain a new model, and examples for the critic.
 package synth
 
 import (
@@ -15,16 +15,16 @@ import (
 	"envace/workbench/domains"
 )
 
-// Dialogues draws dialogues without meaning, from which a new model learns the form:
-// tools, keys and values are random words, so that there is nothing to know, only
-// something to find: the tool that the user's words name, the entity, the value under
-// a key, the lesser of two numbers. No world answers in them.
+// Dialogues generates meaningless dialogues that teach a new model the format. Tools, keys
+// and values are random words, so there is no knowledge to learn, only retrieval: the tool
+// that the user names, the entity, the value under a key, the lesser of two numbers. No
+// world is involved.
 type Dialogues struct {
-	words         []string // of the workbench, names left out
+	words         []string // words of the workbench, without names
 	first, second []string
 }
 
-// NewDialogues returns dialogues in the words of the workbench.
+// NewDialogues returns a generator that uses the words of the workbench.
 func NewDialogues() Dialogues {
 	var d Dialogues
 	d.first, d.second = workbench.Names()
@@ -36,7 +36,7 @@ func NewDialogues() Dialogues {
 	return d
 }
 
-// Task draws one dialogue: the same for the same seed.
+// Task generates the dialogue of a seed, deterministically.
 func (d Dialogues) Task(seed uint64) task.Task {
 	const stream = 0x62616262
 	b := babbler{d, rand.New(rand.NewPCG(seed, stream))}
@@ -91,7 +91,7 @@ func (b babbler) filler(least, most int) string {
 	return strings.Join(words, " ")
 }
 
-// text puts pieces in random order, with words between that mean nothing.
+// text joins pieces in random order, with filler words in between.
 func (b babbler) text(pieces ...string) string {
 	b.Shuffle(len(pieces), func(i, j int) { pieces[i], pieces[j] = pieces[j], pieces[i] })
 	var parts []string
@@ -110,7 +110,7 @@ type pair struct {
 	value any
 }
 
-// object has n to n+2 random pairs and the given ones among them.
+// object returns an object with n to n+2 random pairs and the given ones among them.
 func (b babbler) object(n int, given ...pair) string {
 	pairs := slices.Clone(given)
 	for range n + b.IntN(3) {
@@ -176,7 +176,7 @@ func (b babbler) act(noun string) ([]chat.Function, task.Turn) {
 		User: b.text(verb, name, fmt.Sprintf("%s %v", param, given), key), Expert: s.say("done, the %v is %v.", key, value)}
 }
 
-// pick: the lowest or highest of a list, and what a second tool says of it.
+// pick: the lowest or highest of a list, and a second tool's result for it.
 func (b babbler) pick(noun string) ([]chat.Function, task.Turn) {
 	owner, person, number, key := b.word(), b.word(), b.word(), b.word()
 	value := b.value()
@@ -203,7 +203,7 @@ func (b babbler) pick(noun string) ([]chat.Function, task.Turn) {
 	return tools, task.Turn{User: b.text(key, word+" "+noun, owner+" "+person), Expert: s}
 }
 
-// less: yes or no, by a number.
+// less: a yes-or-no question about a number.
 func (b babbler) less(noun string) ([]chat.Function, task.Turn) {
 	name, key, value, limit := b.name(), b.word(), b.number(), b.number()
 	answer := "no"
@@ -233,7 +233,7 @@ func (b babbler) branch(noun string) ([]chat.Function, task.Turn) {
 	return tools, task.Turn{User: strings.TrimSpace(text) + ".", Expert: s}
 }
 
-// mend: the tool knows a name that is similar.
+// mend: the name is wrong, and the error suggests a similar one.
 func (b babbler) mend(noun string) ([]chat.Function, task.Turn) {
 	name, key, value := b.name(), b.word(), b.value()
 	first, _, _ := strings.Cut(name, "-")
@@ -279,7 +279,7 @@ func (b babbler) compare(noun string) ([]chat.Function, task.Turn) {
 	return []chat.Function{b.tool(get, noun)}, task.Turn{User: strings.TrimSpace(user), Expert: s.say("%s is %s.", names[best], word)}
 }
 
-// refused: the tool says what is in the way.
+// refused: the tool refuses and says why.
 func (b babbler) refused(noun string) ([]chat.Function, task.Turn) {
 	verb, name, key, fact := b.word(), b.name(), b.word(), b.word()
 	tool := verb + "_" + noun
@@ -287,7 +287,7 @@ func (b babbler) refused(noun string) ([]chat.Function, task.Turn) {
 	return []chat.Function{b.tool(tool, noun)}, task.Turn{User: b.text(verb, noun+" "+name), Expert: s.say("sorry, %s is %s.", name, fact)}
 }
 
-// beyond: no tool does what the user wants.
+// beyond: no tool can fulfil the request.
 func (b babbler) beyond(noun string) ([]chat.Function, task.Turn) {
 	tools := []chat.Function{b.tool(b.word()+"_"+noun, noun)}
 	return tools, task.Turn{User: b.text(b.word(), b.word(), b.name()), Expert: script{}.say("sorry, i cannot do that.")}

@@ -13,9 +13,9 @@ import (
 	"envace/train"
 )
 
-// Lessons teach what test-time rehearsal needs and no dialogue shows: the form of
-// a critique, on the expert's episode or on a spoilt copy of it, and acting with
-// a memory in the system message.
+// Lessons returns examples of what test-time rehearsal needs and dialogues do not contain:
+// a critique of the expert's episode or of a corrupted copy, and acting with a memory in
+// the system message.
 func Lessons(teacher train.Teacher, t task.Task) ([]train.Example, error) {
 	draw := seeds.Derive(teacher.Seed, seeds.Of(t.ID), seeds.Of("lessons"))
 	ep := rollout.Recorded(t)
@@ -40,8 +40,8 @@ func Lessons(teacher train.Teacher, t task.Task) ([]train.Example, error) {
 	return out, nil
 }
 
-// spoil makes one mistake in an episode and returns the critique that it
-// deserves; an episode without calls stays good.
+// spoil introduces one mistake into an episode and returns the matching critique. An
+// episode without calls is left as it is, with a good verdict.
 func spoil(ep *rollout.Episode, draw uint64) rehearse.Critique {
 	at := -1
 	for i, e := range ep.Entries {
@@ -67,7 +67,7 @@ func spoil(ep *rollout.Episode, draw uint64) rehearse.Critique {
 	return rehearse.Critique{Verdict: rehearse.Bad, Risks: []string{"missing call"}}
 }
 
-// otherValue turns the words of one string argument around.
+// otherValue reverses the words of one string argument.
 func otherValue(args json.RawMessage, draw uint64) (json.RawMessage, bool) {
 	var object map[string]any
 	if json.Unmarshal(args, &object) != nil {

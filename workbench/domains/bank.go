@@ -190,7 +190,7 @@ func freezeAccount(s *vault, a workbench.Args) (any, error) {
 
 // Plans.
 
-// ifEnough goes on with yes unless the account just looked at holds less than
+// ifEnough continues with yes unless the account just looked at holds less than
 // amount.
 func ifEnough(name, amount any, yes *workbench.Plan) *workbench.Plan {
 	return workbench.If(workbench.From("seen.balance").Below(amount),
@@ -307,7 +307,7 @@ func bankSend(r *workbench.Rand, s *vault) workbench.Turn {
 	}
 }
 
-// bankTry: the user says "try to", so there is no look first; the tool may refuse
+// bankTry: the user says "try to", so the expert does not look first; the tool may refuse
 // for two reasons.
 func bankTry(r *workbench.Rand, s *vault) workbench.Turn {
 	name, to, n := s.any(r), s.any(r), r.Int(30, 80)

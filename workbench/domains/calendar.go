@@ -200,7 +200,7 @@ func cancelEvent(s *agenda, a workbench.Args) (any, error) {
 
 // Plans.
 
-// ifFree checks a slot, under the id, and goes on with yes if it is free, else with
+// ifFree checks a slot, under the id, and continues with yes if it is free, else with
 // no.
 func ifFree(id string, at slot, yes, no *workbench.Plan) *workbench.Plan {
 	return workbench.Do(id, "check_slot", workbench.Values{"day": at.Day, "hour": at.Hour}, workbench.If(workbench.From(id+".slot").Is("free"), yes, no))
@@ -338,7 +338,7 @@ func eventShift(r *workbench.Rand, s *agenda) workbench.Turn {
 	}
 }
 
-// eventTry: the user says "try to", so there is no look first; the tool may refuse.
+// eventTry: the user says "try to", so the expert does not look first; the tool may refuse.
 func eventTry(r *workbench.Rand, s *agenda) workbench.Turn {
 	if r.Chance(0.5) {
 		name := s.any(r)

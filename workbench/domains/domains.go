@@ -1,5 +1,5 @@
-// Package domains holds eight domains for package workbench, a file each. They use
-// only its exported API, so each is a pattern for a domain of your own: begin with
+// Package domains contains eight domains for package workbench, one file each. They use
+// only its exported API, so each can serve as a template for your own domain: start with
 // orders.go.
 package domains
 
@@ -20,7 +20,7 @@ func Train() []workbench.Domain {
 	return []workbench.Domain{orders(), bank(), calendar(), travel(), files(), tickets()}
 }
 
-// HeldOut returns the domains that no model is trained on.
+// HeldOut returns the domains that are used for tests only.
 func HeldOut() []workbench.Domain { return []workbench.Domain{inventory(), messages()} }
 
 // All returns the domains for training, then those held out.

@@ -25,7 +25,7 @@ type file struct {
 
 type folder struct {
 	Status string `json:"status"`
-	Space  int    `json:"space"` // the biggest file that it takes
+	Space  int    `json:"space"` // size of the largest file that it takes
 }
 
 var (
@@ -200,7 +200,7 @@ func sharePlan(name any, reader string) *workbench.Plan {
 		workbench.Say("done, the link for %v is %v.", reader, workbench.From("share.link")))
 }
 
-// ifFits looks at a folder and goes on with yes if it takes the file just looked
+// ifFits looks at a folder and continues with yes if it takes the file just looked
 // at.
 func ifFits(folder string, yes *workbench.Plan) *workbench.Plan {
 	small := workbench.Sorry("the space of %v is %v.", folder, workbench.From("folder.space"))
@@ -326,7 +326,7 @@ func fileSend(r *workbench.Rand, s *disk) workbench.Turn {
 	}
 }
 
-// fileTry: the user says "try to", so there is no look first; the tool may refuse.
+// fileTry: the user says "try to", so the expert does not look first; the tool may refuse.
 func fileTry(r *workbench.Rand, s *disk) workbench.Turn {
 	name, reader := s.any(r), r.Person()
 	s.Files[name].Status = r.One("open", "locked")

@@ -25,7 +25,7 @@ type item struct {
 
 type shelf struct {
 	Status string `json:"status"`
-	Space  int    `json:"space"` // the most that it takes of one item
+	Space  int    `json:"space"` // maximum count of one item
 }
 
 var shelves = rooms
@@ -189,7 +189,7 @@ func takePlan(name any, amount int) *workbench.Plan {
 		workbench.Say("done, the receipt is %v.", workbench.From("take.receipt")))
 }
 
-// ifCount goes on with yes unless the item just looked at has a count below
+// ifCount continues with yes unless the item just looked at has a count below
 // amount.
 func ifCount(name any, amount int, yes *workbench.Plan) *workbench.Plan {
 	return workbench.If(workbench.From("seen.count").Below(amount), workbench.Sorry("the count of %v is %v.", name, workbench.From("seen.count")), yes)
@@ -308,7 +308,7 @@ func itemRefill(r *workbench.Rand, s *store) workbench.Turn {
 	}
 }
 
-// itemTry: the user says "try to", so there is no look first; the tool may refuse
+// itemTry: the user says "try to", so the expert does not look first; the tool may refuse
 // for two reasons.
 func itemTry(r *workbench.Rand, s *store) workbench.Turn {
 	name, n := s.any(r), r.Int(30, 80)

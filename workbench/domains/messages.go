@@ -211,7 +211,7 @@ func handPlan(name any, reader string) *workbench.Plan {
 		workbench.Say("done, the message is %v, the city is %v.", workbench.From("share.message"), workbench.From("share.city")))
 }
 
-// ifPresent looks at a contact, under the id, and goes on with yes if the contact
+// ifPresent looks at a contact, under the id, and continues with yes if the contact
 // is here.
 func ifPresent(id string, who any, yes *workbench.Plan) *workbench.Plan {
 	return workbench.Do(id, "get_contact", workbench.Values{"contact": who},
@@ -326,7 +326,7 @@ func messageForward(r *workbench.Rand, s *mailbox) workbench.Turn {
 	}
 }
 
-// messageTry: the user says "try to", so there is no look first; the tool may refuse.
+// messageTry: the user says "try to", so the expert does not look first; the tool may refuse.
 func messageTry(r *workbench.Rand, s *mailbox) workbench.Turn {
 	if r.Chance(0.5) {
 		name := s.any(r)

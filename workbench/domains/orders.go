@@ -10,17 +10,17 @@ import (
 // This file is a complete domain. Copy it to start one of your own:
 //
 //  1. a state: a struct that encodes as JSON, with entities in maps by name;
-//  2. tools: each has a schema, a flag if it writes, and a function on the state
-//     that returns a short object or a helpful error;
-//  3. kinds of tasks: each adds to the state what the task is about, words the
-//     user's request in several ways, and gives the expert's plan. A Noun provides
-//     eight kinds that all domains share; the domain's own kinds follow.
+//  2. tools: each has a schema, a flag that says whether it writes, and a function on
+//     the state that returns a short object or a helpful error;
+//  3. kinds of tasks: each adds its entities to the state, words the user's request in
+//     several ways, and gives the expert's plan. A Noun provides eight kinds that all
+//     domains share; the domain's own kinds follow.
 //
 // The expert's episode, the checklist with every branch and the true answer are
-// all derived from the plan. So a plan must branch on what tools answered (From),
-// never on what the Make function knows.
+// all derived from the plan. So a plan must branch on tool results (From), never on what
+// the Make function knows.
 //
-// The user's words must determine the plan: the same words and the same answers
+// The user's words must determine the plan: the same words and the same tool results
 // lead to the same next step. By convention an expert looks at an entity before
 // changing it, unless the user says "try to …". A change that a task asks for must
 // change the state, otherwise doing nothing would succeed.
@@ -301,7 +301,7 @@ func orderSend(r *workbench.Rand, s *shop) workbench.Turn {
 	}
 }
 
-// orderTry: the user says "try to", so there is no look first; the tool may refuse.
+// orderTry: the user says "try to", so the expert does not look first; the tool may refuse.
 func orderTry(r *workbench.Rand, s *shop) workbench.Turn {
 	name := s.any(r)
 	s.Orders[name].Status = r.One("pending", "shipped", "delivered")

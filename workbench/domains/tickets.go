@@ -206,7 +206,7 @@ func assignPlan(name, agent any) *workbench.Plan {
 		workbench.Say("done, %v goes to %v in %v.", name, agent, workbench.From("assign.team")))
 }
 
-// ifHere looks at an agent and goes on with yes if the agent is here.
+// ifHere looks at an agent and continues with yes if the agent is here.
 func ifHere(agent any, yes *workbench.Plan) *workbench.Plan {
 	return workbench.Do("agent", "get_agent", workbench.Values{"agent": agent},
 		workbench.OnlyIf(workbench.From("agent.status").Is("here"), yes, agent, workbench.From("agent.status")))
@@ -341,7 +341,7 @@ func ticketCases(r *workbench.Rand, s *desk) workbench.Turn {
 	}
 }
 
-// ticketTry: the user says "try to", so there is no look first; the tool may refuse.
+// ticketTry: the user says "try to", so the expert does not look first; the tool may refuse.
 func ticketTry(r *workbench.Rand, s *desk) workbench.Turn {
 	if r.Chance(0.5) {
 		name := s.any(r, "solved")

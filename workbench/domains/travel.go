@@ -219,7 +219,7 @@ func lookTrip(trip any, next *workbench.Plan) *workbench.Plan {
 	return workbench.Do("trip", "get_trip", workbench.Values{"trip": trip}, next)
 }
 
-// ifPlace goes on with yes if the trip just looked at is free.
+// ifPlace continues with yes if the trip just looked at is free.
 func ifPlace(trip any, yes *workbench.Plan) *workbench.Plan {
 	return workbench.OnlyIf(workbench.From("trip.status").Is("free"), yes, trip, workbench.From("trip.status"))
 }
@@ -359,7 +359,7 @@ func travelSwap(r *workbench.Rand, s *agency) workbench.Turn {
 	}
 }
 
-// travelTry: the user says "try to", so there is no look first; the tool may refuse.
+// travelTry: the user says "try to", so the expert does not look first; the tool may refuse.
 func travelTry(r *workbench.Rand, s *agency) workbench.Turn {
 	if r.Chance(0.5) {
 		name := s.any(r)
