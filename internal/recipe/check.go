@@ -135,7 +135,7 @@ func (s Settings) checkChoices() error {
 	}
 	for _, w := range s.With {
 		if !slices.Contains(Baselines, w) {
-			return fmt.Errorf("baseline %q of --with: want some of %s", w, strings.Join(Baselines, ", "))
+			return fmt.Errorf("unknown baseline %q in --with: want %s", w, strings.Join(Baselines, ", "))
 		}
 	}
 	return nil
