@@ -1,6 +1,7 @@
 package token
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -28,6 +29,14 @@ func Load(path string) (*Tokenizer, error) {
 // than those of byte-level BPE in Qwen, Llama 3, SmolLM2 and GPT-2 is an error that
 // names it. Truncation and padding settings are ignored.
 func Parse(data []byte) (*Tokenizer, error) {
+	p, err := readParts(data)
+	if err != nil {
+		return nil, err
+	}
+	return p.build()
+}
+
+func readParts(data []byte) (*parts, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("tokenizer is not valid UTF-8")
 	}
@@ -37,7 +46,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 	r.object(func(key string) {
 		switch key {
 		case "added_tokens":
-			r.value(&p.added)
+			p.readAdded(r)
 		case "normalizer":
 			p.settings.normalizer = r.raw()
 		case "pre_tokenizer":
@@ -62,7 +71,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if !model {
 		return nil, errors.New("parse tokenizer: it has no model")
 	}
-	return p.build()
+	return &p, nil
 }
 
 // modelFields are the small fields of a BPE model.
@@ -124,7 +133,26 @@ func (f *modelFields) check() error {
 	return nil
 }
 
+// readAdded reads the added tokens. An absent id is not 0.
+func (p *parts) readAdded(r *reader) {
+	var list []map[string]json.RawMessage
+	start := r.i
+	r.value(&list)
+	for i, fields := range list {
+		for _, name := range []string{"id", "content"} {
+			if fields[name] == nil && r.err == nil {
+				r.err = fmt.Errorf("added token %d (%s) has no %s", i, fields["content"], name)
+			}
+		}
+	}
+	if r.err == nil {
+		r.i = start
+		r.value(&p.added)
+	}
+}
+
 func (p *parts) readVocab(r *reader) {
+	p.tokens = []string{}
 	r.object(func(text string) {
 		id := r.integer(maxTokens)
 		if r.err != nil {
@@ -143,6 +171,7 @@ func (p *parts) readVocab(r *reader) {
 
 // readMerges reads merges written as "a b" (older files) or ["a", "b"].
 func (p *parts) readMerges(r *reader) {
+	p.merges = [][2]string{}
 	r.list('[', ']', func() {
 		if r.peek() == '"' {
 			p.addMerge(r)

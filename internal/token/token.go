@@ -15,7 +15,7 @@ import (
 // use.
 type Tokenizer struct {
 	text  []string         // id → the bytes the token stands for
-	flags []uint8          // id → inModel, isAdded, isSpecial; 0 where there is no token
+	flags []uint8          // id → inModel, isAdded, isSpecial, isSkipped; 0 where there is no token
 	plain map[int]string   // id → its written form, if that is not in the byte alphabet
 	ids   map[string]int32 // bytes → id of the tokens written in the byte alphabet
 
@@ -35,6 +35,7 @@ const (
 	inModel = 1 << iota
 	isAdded
 	isSpecial
+	isSkipped // left out by Decode's skipSpecial
 )
 
 // Encode returns the ids of text, in which added tokens such as <|im_end|> are
@@ -75,7 +76,7 @@ func (t *Tokenizer) EncodeOrdinary(text string) []int {
 func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
 	var b strings.Builder
 	for _, id := range ids {
-		if !t.has(id) || skipSpecial && t.flags[id]&isSpecial != 0 {
+		if !t.has(id) || skipSpecial && t.flags[id]&isSkipped != 0 {
 			continue
 		}
 		b.WriteString(t.text[id])
