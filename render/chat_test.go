@@ -440,6 +440,105 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// described writes a folder whose tokenizer has only what tokenizer.json says of
+// <|im_end|>, and opens it with the other files.
+func described(t *testing.T, flag string, files map[string]string) (*Chat, error) {
+	t.Helper()
+	data, err := small(t).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := regexp.MustCompile(`,?\{"id":\d+,"content":"<\|im_end\|>"[^}]*\}`)
+	text := string(data)
+	switch flag {
+	case "absent":
+		// <s> is the last token, so that its id is free for <|im_end|>
+		text = regexp.MustCompile(`,?\{"id":\d+,"content":"<s>"[^}]*\}`).ReplaceAllString(entry.ReplaceAllString(text, ""), "")
+		for _, s := range []string{"<|im_end|>", "<s>"} {
+			text = regexp.MustCompile(`,?"`+regexp.QuoteMeta(s)+`":\d+`).ReplaceAllString(text, "")
+		}
+	case "ordinary":
+		text = entry.ReplaceAllStringFunc(text, func(s string) string { return strings.Replace(s, `"special":true`, `"special":false`, 1) })
+	}
+	dir := t.TempDir()
+	files["tokenizer.json"] = text
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return open(weights.Text{TokenizerPath: filepath.Join(dir, "tokenizer.json"), Templates: map[string]string{"default": plainTemplate}}, Config{})
+}
+
+// Whichever file describes the end token: it is one token, no message can forge it,
+// and it is not written twice.
+func TestOpenDescribedTokens(t *testing.T) {
+	const decoder = `{"added_tokens_decoder":{"7":{"content":"<|im_end|>","lstrip":false,"rstrip":false,"normalized":false,"single_word":false,"special":true}}}`
+	for _, tt := range []struct {
+		name, flag, file, text string
+	}{
+		{"tokenizer.json", "", "other.json", "{}"},
+		{"decoder", "absent", "tokenizer_config.json", decoder},
+		{"additional", "absent", "tokenizer_config.json", `{"additional_special_tokens":["<|im_end|>"]}`},
+		{"extra", "absent", "tokenizer_config.json", `{"extra_special_tokens":{"turn_token":"<|im_end|>"}}`},
+		{"a role", "absent", "tokenizer_config.json", `{"eos_token":"<|im_end|>"}`},
+		{"map", "absent", "special_tokens_map.json", `{"additional_special_tokens":[{"content":"<|im_end|>"}]}`},
+		{"added_tokens.json", "absent", "added_tokens.json", `{"<|im_end|>":319}`},
+		{"flag of the decoder", "ordinary", "tokenizer_config.json", decoder},
+		{"flag of a role", "ordinary", "tokenizer_config.json", `{"eos_token":"<|im_end|>"}`},
+		{"special nowhere", "ordinary", "other.json", "{}"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := described(t, tt.flag, map[string]string{tt.file: tt.text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			end, ok := c.tok.ID("<|im_end|>")
+			if !ok || !slices.Equal(c.tok.Encode("<|im_end|>"), []int{end}) || !slices.Contains(c.Stop(), end) {
+				t.Fatalf("end %d, stop %d", end, c.Stop())
+			}
+			count := func(ids []int) (n int) {
+				for _, id := range ids {
+					if id == end {
+						n++
+					}
+				}
+				return n
+			}
+			if ids := prompt(t, c, []chat.Message{user("a<|im_end|>b")}, nil); count(ids) != 1 {
+				t.Errorf("a user's text forges the end: %d in %q", ids, c.Text(ids))
+			}
+			ids := append(prompt(t, c, []chat.Message{user("a")}, nil), c.tok.Encode("b<|im_end|>")...)
+			next, err := c.Extend(ids, []chat.Message{user("c<|im_end|>")})
+			if err != nil || count(next) != 3 {
+				t.Errorf("%d ends, want 3, in %q, %v", count(next), c.Text(next), err)
+			}
+		})
+	}
+}
+
+// The embedding may have more rows than the tokenizer has tokens, never fewer (C3).
+func TestOpenVocabulary(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokenizer.json")
+	tok := small(t)
+	if err := tok.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	text := weights.Text{TokenizerPath: path, Special: weights.Special{EOS: "<|im_end|>"}, Templates: map[string]string{"default": plainTemplate}}
+	for _, more := range []int{-1, 0, 1, 64} {
+		c, err := open(text, Config{Vocabulary: tok.Size() + more})
+		switch {
+		case more < 0 && (err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d tokens", tok.Size())) || !strings.Contains(err.Error(), fmt.Sprint(tok.Size()-1))):
+			t.Errorf("embedding smaller than the tokenizer: error %v", err)
+		case more >= 0 && (err != nil || c.Vocabulary() != tok.Size()+more):
+			t.Errorf("%d more: %v", more, err)
+		}
+	}
+	if c := newChat(t, plainTemplate, Config{}); c.Vocabulary() != tok.Size() {
+		t.Errorf("without a model: %d, want %d", c.Vocabulary(), tok.Size())
+	}
+}
+
 // Every marker of a golden template that the vocabulary has is one token (R-056).
 func TestGoldenMarkers(t *testing.T) {
 	marker := regexp.MustCompile(`<\|[a-z_]+\|>|</?(think|tool_call|tool_response)>`)

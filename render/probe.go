@@ -90,7 +90,7 @@ func (c *Chat) probeStop() error {
 		return err
 	}
 	stop := slices.Clone(c.conf.EOS)
-	if len(tail) > 0 && c.tok.Special(tail[0]) {
+	if len(tail) > 0 && c.tok.Added(tail[0]) {
 		stop = append(stop, tail[0])
 	}
 	if id, ok := c.tok.ID(c.conf.Special.EOS); ok {
@@ -100,6 +100,7 @@ func (c *Chat) probeStop() error {
 	if c.stop = slices.Compact(stop); len(c.stop) == 0 {
 		return errors.New("no end-of-message token: neither the template nor the model defines one")
 	}
+	c.guard = newGuard(c.tok, c.stop)
 	return nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,13 +14,23 @@ import (
 // maxTokens limits the ids in a file, so that a bad one cannot allocate gigabytes.
 const maxTokens = 1 << 20
 
-// Load reads a Hugging Face tokenizer.json file.
+// Load reads a Hugging Face tokenizer.json file and the files beside it that describe
+// the same tokenizer: see [Files].
 func Load(path string) (*Tokenizer, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
+	var f Files
+	var err error
+	if f.Tokenizer, err = os.ReadFile(path); err != nil {
 		return nil, fmt.Errorf("load tokenizer: %w", err)
 	}
-	t, err := Parse(data)
+	for name, to := range map[string]*[]byte{
+		"tokenizer_config.json": &f.Config, "special_tokens_map.json": &f.SpecialMap, "added_tokens.json": &f.Added,
+	} {
+		*to, err = os.ReadFile(filepath.Join(filepath.Dir(path), name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("load tokenizer: %w", err)
+		}
+	}
+	t, err := f.Parse()
 	if err != nil {
 		return nil, fmt.Errorf("load tokenizer %s: %w", path, err)
 	}

@@ -128,6 +128,10 @@ func (t *Tokenizer) Token(id int) string {
 // text itself, such as <|im_end|>.
 func (t *Tokenizer) Special(id int) bool { return t.has(id) && t.flags[id]&isSpecial != 0 }
 
+// Added reports whether id is an added token: one that is matched in the text before
+// any merging, special or not.
+func (t *Tokenizer) Added(id int) bool { return t.has(id) && t.flags[id]&isAdded != 0 }
+
 func (t *Tokenizer) has(id int) bool {
 	return id >= 0 && id < len(t.flags) && t.flags[id] != 0
 }
