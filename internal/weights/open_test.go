@@ -322,6 +322,12 @@ func TestSafetensorsRefuses(t *testing.T) {
 		{"backwards", safetensorsFile(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, 8), "tensor a"},
 		{"negative", safetensorsFile(`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, 8), "invalid shape"},
 		{"overflow", safetensorsFile(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}}`, 8), "invalid shape"},
+		{"no shape", safetensorsFile(`{"a":{"dtype":"F32","data_offsets":[0,4]}}`, 4), "no shape"},
+		{"shape null", safetensorsFile(`{"a":{"dtype":"F32","shape":null,"data_offsets":[0,4]}}`, 4), "no shape"},
+		{"no offsets", safetensorsFile(`{"a":{"dtype":"F32","shape":[0]}}`, 0), "data_offsets"},
+		{"one offset", safetensorsFile(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0]}}`, 0), "data_offsets"},
+		{"three offsets", safetensorsFile(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4,8]}}`, 4), "data_offsets"},
+		{"no type", safetensorsFile(`{"a":{"shape":[1],"data_offsets":[0,4]}}`, 4), "tensor a"},
 		{"type", safetensorsFile(`{"a":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}}`, 8), "F8_E4M3"},
 		{"type of GGUF", safetensorsFile(`{"a":{"dtype":"Q8_0","shape":[32],"data_offsets":[0,34]}}`, 34), "Q8_0"},
 	} {
