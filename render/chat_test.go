@@ -53,6 +53,13 @@ const (
 	plainTemplate = `{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}` +
 		`{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
 
+	// As DeepSeek's: the arguments are text, and calls stand in messages without content.
+	textTemplate = `{% for m in messages %}` +
+		`{%- if m.role == 'assistant' and m.tool_calls is defined and m['content'] is none %}{{ '<|im_start|>assistant\n' }}` +
+		`{%- for c in m.tool_calls %}{{ '<tool_call>' + c.type + ' ' + c.function.name + '\n' + c.function.arguments + '</tool_call>' }}{% endfor %}{{ '<|im_end|>\n' }}` +
+		`{%- else %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endif %}{% endfor %}` +
+		`{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
+
 	forgetfulTemplate = `{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}` +
 		`{% if m.reasoning_content and loop.index0 > messages | length - 3 %}{{ '<think>\n' + m.reasoning_content + '\n</think>\n\n' }}{% endif %}` +
 		`{{ m.content + '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n<think>\n' }}{% endif %}`
@@ -145,7 +152,7 @@ Look.
 func TestPromptOddArguments(t *testing.T) {
 	for _, template := range []string{fullTemplate, plainTemplate} {
 		c := newChat(t, template, Config{})
-		for _, args := range []string{"", "{}", `{"a":`, `"{\"a\":1}"`, "7", "null", strings.Repeat("[", 600) + strings.Repeat("]", 600)} {
+		for _, args := range []string{"", "{}", `{"a":`, `"{\"a\":1}"`, "7", "null", nested("[", "]", 499), strings.Repeat("7", 4300), "1e308", "1e-400"} {
 			if _, err := c.Prompt([]chat.Message{user("q"), acting("", "", args), result("r")}, nil, Options{}); err != nil {
 				t.Errorf("arguments %.20q: %v", args, err)
 			}
@@ -155,6 +162,44 @@ func TestPromptOddArguments(t *testing.T) {
 		if got, want := prompt(t, c, []chat.Message{user("q"), empty}, nil), prompt(t, c, []chat.Message{user("q"), acting("", "")}, nil); !slices.Equal(got, want) {
 			t.Error("an empty list of calls is not no calls")
 		}
+	}
+}
+
+func nested(open, end string, n int) string {
+	return strings.Repeat(open, n) + strings.Repeat(end, n)
+}
+
+// Arguments beyond what Python reads are refused, with the message and the call named:
+// neither encoded twice nor turned into Infinity.
+func TestPromptRefusesArguments(t *testing.T) {
+	digits := strings.Repeat("7", 4301)
+	for _, template := range []string{fullTemplate, plainTemplate, textTemplate} {
+		c := newChat(t, template, Config{})
+		for _, tt := range []struct{ name, args, why string }{
+			{"lists 600 deep", nested("[", "]", 600), "nested more than"},
+			{"objects 600 deep", strings.Repeat(`{"a":`, 600) + "1" + strings.Repeat("}", 600), "nested more than"},
+			{"objects and lists", `{"x":` + nested(`[{"a":`, "}]", 300) + "}", "nested more than"},
+			{"far deeper", nested("[", "]", 20000), "nested more than"},
+			{"long integer", `{"n":` + digits + `}`, "4300 digits"},
+			{"long negative integer", `{"n":[-` + digits + `]}`, "4300 digits"},
+			{"1e400", `{"x":1e400}`, "range"},
+			{"-1E400", `{"x":[{"y":-1E400}]}`, "range"},
+			{"many digits and a fraction", `{"x":` + digits + `.5}`, "range"},
+			{"1.8e308", `1.8e308`, "range"},
+		} {
+			_, err := c.Prompt([]chat.Message{user("q"), acting("", "", tt.args), result("r")}, nil, Options{})
+			if !errors.Is(err, ErrArguments) || !strings.Contains(fmt.Sprint(err), "message 1 (assistant)") || !strings.Contains(err.Error(), "call to f") || !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("%s: error %.200v, want %q in it", tt.name, err, tt.why)
+			}
+			if _, err := c.Extend([]int{1}, []chat.Message{acting("", "", tt.args), result("r")}); !errors.Is(err, ErrArguments) {
+				t.Errorf("%s: extend: error %v", tt.name, err)
+			}
+		}
+	}
+	c := newChat(t, fullTemplate, Config{})
+	tools := []chat.Function{{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"maximum":1e400}}}`)}}
+	if _, err := c.Prompt([]chat.Message{user("q")}, tools, Options{}); err == nil || !strings.Contains(err.Error(), "tool f") {
+		t.Errorf("a schema with 1e400: error %v", err)
 	}
 }
 

@@ -2,7 +2,9 @@ package render
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 
 	"envace/chat"
 	"envace/internal/jinja"
@@ -51,6 +53,11 @@ func (c *Chat) run(d dialogue, p paint) (string, error) {
 	tools, err := toolValues(d.tools, p)
 	if err != nil {
 		return "", err
+	}
+	for _, m := range d.msgs {
+		if err := checkArguments(m.Calls); err != nil {
+			return "", err
+		}
 	}
 	if d = c.arrange(d); d.tools == nil {
 		tools = jinja.None{}
@@ -115,6 +122,46 @@ func (c *Chat) messageValue(m chat.Message, p paint) jinja.Value {
 	return v
 }
 
+// checkArguments refuses what would be shown as something else: a value that is too
+// deep as text, 1e400 as Infinity.
+func checkArguments(calls []chat.Call) error {
+	for _, call := range calls {
+		v, err := jinja.FromJSON(call.Arguments)
+		if err == nil {
+			err = finite(v)
+		} else if !errors.Is(err, jinja.ErrRange) {
+			err = nil // not JSON: a text
+		}
+		if err != nil {
+			return fmt.Errorf("call to %s: %w: %w", call.Name, ErrArguments, err)
+		}
+	}
+	return nil
+}
+
+// finite returns an error for a number beyond 64 bits, which became infinite.
+func finite(v jinja.Value) error {
+	switch v := v.(type) {
+	case jinja.Float:
+		if math.IsInf(float64(v), 0) {
+			return errors.New("a number is out of the range of 64 bits")
+		}
+	case *jinja.List:
+		for i := range v.Len() {
+			if err := finite(v.At(i)); err != nil {
+				return err
+			}
+		}
+	case *jinja.Dict:
+		for _, value := range v.All() {
+			if err := finite(value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // callValue passes arguments as the object that templates expect. Arguments that
 // are not JSON are passed as a string, so that every dialogue can be rendered.
 func callValue(call chat.Call, p paint) jinja.Value {
@@ -149,6 +196,9 @@ func toolValues(tools []chat.Function, p paint) (jinja.Value, error) {
 			return nil, err
 		}
 		v, err := jinja.FromJSON(text)
+		if err == nil {
+			err = finite(v)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", f.Name, err)
 		}
