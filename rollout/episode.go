@@ -69,7 +69,7 @@ const (
 	StopTurns  Stop = "turns"   // the cap on messages of the policy
 	StopTokens Stop = "tokens"  // one message hit its token cap
 	StopWindow Stop = "window"  // the prompt outgrew the model's window
-	StopParse  Stop = "parse"   // too many malformed messages in a row
+	StopParse  Stop = "parse"   // too many malformed messages in a row, or a call that cannot be rendered
 	StopWorld  Stop = "world"   // the world could not reply
 	StopTime   Stop = "timeout" // it took longer than Limits.Time
 )
