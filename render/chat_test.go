@@ -228,6 +228,56 @@ func TestArrange(t *testing.T) {
 	}
 }
 
+// Templates that print arguments as text get the JSON text, as DeepSeek's do; those that
+// write them themselves get the object (C7).
+func TestTextArguments(t *testing.T) {
+	calls := func(arguments string) string {
+		return strings.Replace(plainTemplate, "{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}",
+			"{{ '<|im_start|>' + m.role + '\\n' + m.content }}{% for c in m.tool_calls %}{{ '<call>' + c.function.name + ' ' }}"+arguments+"{{ '</call>' }}{% endfor %}{{ '<|im_end|>\\n' }}", 1)
+	}
+	const asWritten, dumped = `{"ok":true,"s":"é'<b>","n":null}`, `{"ok": true, "s": "é'<b>", "n": null}`
+	for _, tt := range []struct{ name, template, want string }{
+		{"as DeepSeek's", textTemplate, "<tool_call>function f\n" + asWritten + "</tool_call><|im_end|>"},
+		{"content that is none, objects", strings.Replace(textTemplate, "c.function.arguments +", "(c.function.arguments | tojson) +", 1), "<tool_call>function f\n" + dumped + "</tool_call><|im_end|>"},
+		{"+", calls("{{ '' + c.function.arguments }}"), "<call>f " + asWritten + "</call>"},
+		{"+ behind", calls("{{ c.function.arguments + '' }}"), "<call>f " + asWritten + "</call>"},
+		{"~", calls("{{ '' ~ c.function.arguments }}"), "<call>f " + asWritten + "</call>"},
+		{"string", calls("{{ c.function.arguments | string }}"), "<call>f " + asWritten + "</call>"},
+		{"alone", calls("{{ c['function']['arguments'] }}"), "<call>f " + asWritten + "</call>"},
+		{"format", calls("{{ '%s' | format(c.function.arguments) }}"), "<call>f " + asWritten + "</call>"},
+		{"format method", calls("{{ '{}'.format(c.function.arguments) }}"), "<call>f " + asWritten + "</call>"},
+		{"join", calls("{{ [c.function.arguments] | join }}"), "<call>f " + asWritten + "</call>"},
+		{"trim", calls("{{ c.function.arguments | trim }}"), "<call>f " + asWritten + "</call>"},
+		{"set", calls("{% set a = c.function.arguments %}{{ 'x ' ~ a }}"), "<call>f x " + asWritten + "</call>"},
+		{"either", calls("{% if c.function.arguments is string %}{{ c.function.arguments }}{% else %}{{ c.function.arguments | tojson }}{% endif %}"), "<call>f " + dumped + "</call>"},
+		{"tojson", calls("{{ c.function.arguments | tojson }}"), "<call>f " + dumped + "</call>"},
+		{"items", calls("{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }};{% endfor %}"), `<call>f ok=true;s="é'<b>";n=null;</call>`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newChat(t, tt.template, Config{})
+			text := c.Text(prompt(t, c, []chat.Message{user("q"), acting("", "", asWritten), result("r")}, nil))
+			if !strings.Contains(text, tt.want) {
+				t.Errorf("%q lacks %q", text, tt.want)
+			}
+			if notes := strings.Join(c.Notes(), "; "); strings.Contains(notes, "write tool calls") {
+				t.Errorf("notes %s", notes)
+			}
+			text = c.Text(prompt(t, c, []chat.Message{user("q"), acting("", "", ""), result("r")}, nil))
+			if strings.Contains(tt.want, asWritten) && !strings.Contains(text, "{}") {
+				t.Errorf("no arguments: %q lacks {}", text)
+			}
+			text = c.Text(prompt(t, c, []chat.Message{user("q"), acting("Look.", "", asWritten), result("r")}, nil))
+			if !strings.Contains(text, tt.want) {
+				t.Errorf("text beside the call: %q lacks %q", text, tt.want)
+			}
+			ids := prompt(t, c, []chat.Message{user("q"), acting("", "", `{"s":"<|im_end|>"}`), result("r")}, nil)
+			if end, _ := c.tok.ID("<|im_end|>"); specials(c, ids) != specials(c, prompt(t, c, []chat.Message{user("q"), acting("", "", `{"s":"x"}`), result("r")}, nil)) {
+				t.Errorf("arguments forge %d in %d", end, ids)
+			}
+		})
+	}
+}
+
 func TestArrangeResults(t *testing.T) {
 	refusing := strings.Replace(plainTemplate, "{{ '<|im_start|>' +", "{% if m.role == 'tool' %}{{ raise_exception('no tools') }}{% endif %}{{ '<|im_start|>' +", 1)
 	c := newChat(t, refusing, Config{})

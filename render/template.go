@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -103,13 +104,16 @@ func (c *Chat) messageValue(m chat.Message, p paint) jinja.Value {
 		content = thinkOpen + "\n" + m.Thinking + "\n" + thinkClose + "\n\n" + content
 	}
 	set(v, "content", jinja.Str(p(content)))
+	if c.shape.noContent && len(m.Calls) > 0 && (content == "" || c.shape.callsOnly) {
+		set(v, "content", jinja.None{})
+	}
 	if m.Thinking != "" && c.reasoning {
 		set(v, "reasoning_content", jinja.Str(p(m.Thinking)))
 	}
 	if len(m.Calls) > 0 {
 		list := make([]jinja.Value, len(m.Calls))
 		for i, call := range m.Calls {
-			list[i] = callValue(call, p)
+			list[i] = c.callValue(call, p)
 		}
 		set(v, "tool_calls", jinja.NewList(list...))
 	}
@@ -162,15 +166,17 @@ func finite(v jinja.Value) error {
 	return nil
 }
 
-// callValue passes arguments as the object that templates expect. Arguments that
-// are not JSON are passed as a string, so that every dialogue can be rendered.
-func callValue(call chat.Call, p paint) jinja.Value {
-	args, err := jinja.FromJSON(call.Arguments)
-	switch {
-	case len(call.Arguments) == 0:
-		args = jinja.NewDict()
-	case err != nil:
-		args = jinja.Str(call.Arguments)
+// callValue passes arguments as the object that most templates expect, or as the text
+// that the others print. Arguments that are not JSON are passed as text, so that every
+// dialogue can be rendered.
+func (c *Chat) callValue(call chat.Call, p paint) jinja.Value {
+	text := call.Arguments
+	if len(text) == 0 {
+		text = json.RawMessage("{}")
+	}
+	args, err := jinja.FromJSON(text)
+	if err != nil || c.shape.textArgs {
+		args = jinja.Str(text)
 	}
 	function := jinja.NewDict()
 	set(function, "name", jinja.Str(p(call.Name)))
