@@ -98,6 +98,11 @@ func converse(ctx context.Context, o chatOptions, policy rollout.Policy, t task.
 		tools := rollout.Rehearsal{Policy: policy, FewShot: rollout.FewShotNone, Brief: o.Brief}
 		worlds = seated{rollout.Pair{Tools: tools}, view}
 	}
+	if r, ok := policy.Renderer.(interface{ Notes() []string }); ok {
+		for _, note := range r.Notes() {
+			out.note("note: %s", note)
+		}
+	}
 	out.note("tools: %s", strings.Join(names(t), ", "))
 	if len(t.Turns) > 0 {
 		out.note("you could say: %s", t.Turns[0].User)

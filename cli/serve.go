@@ -87,7 +87,7 @@ func (o serveOptions) check() error {
 
 // runServer serves until ctx ends, and then waits for completions in progress.
 func runServer(ctx context.Context, o serveOptions, out io.Writer) error {
-	h, err := openHandler(ctx, o)
+	h, notes, err := openHandler(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -101,6 +101,9 @@ func runServer(ctx context.Context, o serveOptions, out io.Writer) error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	fmt.Fprintf(out, "serving at http://%s\n", listener.Addr())
+	for _, note := range notes {
+		fmt.Fprintf(out, "note: %s\n", note)
+	}
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve: %w", err)
@@ -116,30 +119,31 @@ func runServer(ctx context.Context, o serveOptions, out io.Writer) error {
 	return nil
 }
 
-// openHandler loads the model.
-func openHandler(ctx context.Context, o serveOptions) (*serve.Handler, error) {
+// openHandler loads the model, and returns what is to be known of its template.
+func openHandler(ctx context.Context, o serveOptions) (h *serve.Handler, notes []string, err error) {
 	name := cmp.Or(o.Name, servedName(o.Model))
 	if err := o.resolve(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	const unlimited = -1
 	chat, err := render.Open(o.Model, render.Config{MaxCalls: unlimited})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	e, err := cpu.Open(o.Model, cpu.Options{Threads: o.Threads, Adapter: o.Adapter, CacheTokens: o.Cache})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sampler, err := e.Sampler(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	queue := o.Queue
 	if queue == 0 {
 		queue = -1
 	}
-	return serve.New(serve.Options{Name: name, Chat: chat, Sampler: sampler, Window: e.Window(), MaxTokens: o.MaxTokens, APIKey: o.Key, Slots: o.Slots, Queue: queue})
+	h, err = serve.New(serve.Options{Name: name, Chat: chat, Sampler: sampler, Window: e.Window(), MaxTokens: o.MaxTokens, APIKey: o.Key, Slots: o.Slots, Queue: queue})
+	return h, chat.Notes(), err
 }
 
 // servedName is the default model name in the API.

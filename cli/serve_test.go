@@ -106,6 +106,37 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// What is to be known of the template is told: envace serve and envace chat print the
+// template's notes.
+func TestNotesAreTold(t *testing.T) {
+	const plain = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}" +
+		"{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+	const note = "note: the template does not write tool calls"
+	dir := t.TempDir()
+	baseCopy(t, filepath.Join(dir, "model"))
+	if err := os.WriteFile(filepath.Join(dir, "model", "chat_template.jinja"), []byte(plain), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, dir, "model", "--listen", "127.0.0.1:0")
+	var said []string
+	for range 2 {
+		line, err := s.lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = append(said, line)
+	}
+	if all := strings.Join(said, ""); !strings.Contains(all, note) {
+		t.Errorf("envace serve says %q", all)
+	}
+	cmd := exec.Command("envace", "chat", "--model", "model")
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader("\n")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), note) || strings.Index(string(out), note) > strings.Index(string(out), "\ntools: ") {
+		t.Errorf("envace chat: %v, says %s", err, out)
+	}
+}
+
 // Responses that take longer than --drain are cancelled, and the error says so.
 func TestServeGivesUp(t *testing.T) {
 	dir := t.TempDir()

@@ -20,6 +20,7 @@ type Config struct {
 	ToolTemplate string // the model's template for dialogues with tools, where it has two
 	Special      Special
 	EOS          []int // tokens that end generation, besides the template's end-of-message token
+	Vocabulary   int   // rows of the model's embedding; 0 means as many as the tokenizer has tokens
 
 	// Thinking is the default of the template variable enable_thinking.
 	// Options.Thinking overrides it for one prompt.
@@ -76,6 +77,9 @@ func Open(path string, conf Config) (*Chat, error) {
 		return nil, err
 	}
 	defer m.Close()
+	if conf.Vocabulary == 0 {
+		conf.Vocabulary = m.Config.Vocab
+	}
 	c, err := open(m.Text, conf)
 	if err != nil {
 		return nil, fmt.Errorf("chat format of %s: %w", path, err)
@@ -128,7 +132,13 @@ func New(tok *Tokenizer, conf Config) (*Chat, error) {
 	if conf.Now.IsZero() {
 		conf.Now = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	}
-	c := &Chat{tok: tok, conf: conf, guard: newGuard(tok)}
+	if conf.Vocabulary == 0 {
+		conf.Vocabulary = tok.Size()
+	}
+	if conf.Vocabulary < tok.Size() {
+		return nil, fmt.Errorf("the tokenizer has %d tokens, but the model's embedding has %d rows: they do not belong together", tok.Size(), conf.Vocabulary)
+	}
+	c := &Chat{tok: tok, conf: conf, guard: newGuard(tok, nil)}
 	var err error
 	if c.plain, err = jinja.Parse("chat", conf.Template); err != nil {
 		return nil, fmt.Errorf("chat template: %w", err)
@@ -175,6 +185,10 @@ func (c *Chat) Stop() []int { return slices.Clone(c.stop) }
 
 // Tokenizer returns the model's tokenizer.
 func (c *Chat) Tokenizer() *Tokenizer { return c.tok }
+
+// Vocabulary returns the number of ids that the model knows: the tokenizer's, and those
+// without text that pad its embedding.
+func (c *Chat) Vocabulary() int { return c.conf.Vocabulary }
 
 // Notes lists, as text for the user, New's workarounds and noteworthy properties of
 // the template.

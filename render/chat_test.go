@@ -53,6 +53,13 @@ const (
 	plainTemplate = `{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}` +
 		`{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
 
+	// As DeepSeek's: the arguments are text, and calls stand in messages without content.
+	textTemplate = `{% for m in messages %}` +
+		`{%- if m.role == 'assistant' and m.tool_calls is defined and m['content'] is none %}{{ '<|im_start|>assistant\n' }}` +
+		`{%- for c in m.tool_calls %}{{ '<tool_call>' + c.type + ' ' + c.function.name + '\n' + c.function.arguments + '</tool_call>' }}{% endfor %}{{ '<|im_end|>\n' }}` +
+		`{%- else %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endif %}{% endfor %}` +
+		`{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
+
 	forgetfulTemplate = `{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}` +
 		`{% if m.reasoning_content and loop.index0 > messages | length - 3 %}{{ '<think>\n' + m.reasoning_content + '\n</think>\n\n' }}{% endif %}` +
 		`{{ m.content + '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n<think>\n' }}{% endif %}`
@@ -145,7 +152,7 @@ Look.
 func TestPromptOddArguments(t *testing.T) {
 	for _, template := range []string{fullTemplate, plainTemplate} {
 		c := newChat(t, template, Config{})
-		for _, args := range []string{"", "{}", `{"a":`, `"{\"a\":1}"`, "7", "null", strings.Repeat("[", 600) + strings.Repeat("]", 600)} {
+		for _, args := range []string{"", "{}", `{"a":`, `"{\"a\":1}"`, "7", "null", nested("[", "]", 499), strings.Repeat("7", 4300), "1e308", "1e-400"} {
 			if _, err := c.Prompt([]chat.Message{user("q"), acting("", "", args), result("r")}, nil, Options{}); err != nil {
 				t.Errorf("arguments %.20q: %v", args, err)
 			}
@@ -155,6 +162,44 @@ func TestPromptOddArguments(t *testing.T) {
 		if got, want := prompt(t, c, []chat.Message{user("q"), empty}, nil), prompt(t, c, []chat.Message{user("q"), acting("", "")}, nil); !slices.Equal(got, want) {
 			t.Error("an empty list of calls is not no calls")
 		}
+	}
+}
+
+func nested(open, end string, n int) string {
+	return strings.Repeat(open, n) + strings.Repeat(end, n)
+}
+
+// Arguments beyond what Python reads are refused, with the message and the call named:
+// neither encoded twice nor turned into Infinity.
+func TestPromptRefusesArguments(t *testing.T) {
+	digits := strings.Repeat("7", 4301)
+	for _, template := range []string{fullTemplate, plainTemplate, textTemplate} {
+		c := newChat(t, template, Config{})
+		for _, tt := range []struct{ name, args, why string }{
+			{"lists 600 deep", nested("[", "]", 600), "nested more than"},
+			{"objects 600 deep", strings.Repeat(`{"a":`, 600) + "1" + strings.Repeat("}", 600), "nested more than"},
+			{"objects and lists", `{"x":` + nested(`[{"a":`, "}]", 300) + "}", "nested more than"},
+			{"far deeper", nested("[", "]", 20000), "nested more than"},
+			{"long integer", `{"n":` + digits + `}`, "4300 digits"},
+			{"long negative integer", `{"n":[-` + digits + `]}`, "4300 digits"},
+			{"1e400", `{"x":1e400}`, "range"},
+			{"-1E400", `{"x":[{"y":-1E400}]}`, "range"},
+			{"many digits and a fraction", `{"x":` + digits + `.5}`, "range"},
+			{"1.8e308", `1.8e308`, "range"},
+		} {
+			_, err := c.Prompt([]chat.Message{user("q"), acting("", "", tt.args), result("r")}, nil, Options{})
+			if !errors.Is(err, ErrArguments) || !strings.Contains(fmt.Sprint(err), "message 1 (assistant)") || !strings.Contains(err.Error(), "call to f") || !strings.Contains(err.Error(), tt.why) {
+				t.Errorf("%s: error %.200v, want %q in it", tt.name, err, tt.why)
+			}
+			if _, err := c.Extend([]int{1}, []chat.Message{acting("", "", tt.args), result("r")}); !errors.Is(err, ErrArguments) {
+				t.Errorf("%s: extend: error %v", tt.name, err)
+			}
+		}
+	}
+	c := newChat(t, fullTemplate, Config{})
+	tools := []chat.Function{{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"maximum":1e400}}}`)}}
+	if _, err := c.Prompt([]chat.Message{user("q")}, tools, Options{}); err == nil || !strings.Contains(err.Error(), "tool f") {
+		t.Errorf("a schema with 1e400: error %v", err)
 	}
 }
 
@@ -180,6 +225,56 @@ func TestArrange(t *testing.T) {
 	m, errs := c.Parse(c.tok.Encode(writeCalls(call)))
 	if len(errs) > 0 || calls(m) != calls(call) || m.Content != call.Content {
 		t.Errorf("read back: %q %s %s", m.Content, calls(m), codes(errs))
+	}
+}
+
+// Templates that print arguments as text get the JSON text, as DeepSeek's do; those that
+// write them themselves get the object (C7).
+func TestTextArguments(t *testing.T) {
+	calls := func(arguments string) string {
+		return strings.Replace(plainTemplate, "{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}",
+			"{{ '<|im_start|>' + m.role + '\\n' + m.content }}{% for c in m.tool_calls %}{{ '<call>' + c.function.name + ' ' }}"+arguments+"{{ '</call>' }}{% endfor %}{{ '<|im_end|>\\n' }}", 1)
+	}
+	const asWritten, dumped = `{"ok":true,"s":"é'<b>","n":null}`, `{"ok": true, "s": "é'<b>", "n": null}`
+	for _, tt := range []struct{ name, template, want string }{
+		{"as DeepSeek's", textTemplate, "<tool_call>function f\n" + asWritten + "</tool_call><|im_end|>"},
+		{"content that is none, objects", strings.Replace(textTemplate, "c.function.arguments +", "(c.function.arguments | tojson) +", 1), "<tool_call>function f\n" + dumped + "</tool_call><|im_end|>"},
+		{"+", calls("{{ '' + c.function.arguments }}"), "<call>f " + asWritten + "</call>"},
+		{"+ behind", calls("{{ c.function.arguments + '' }}"), "<call>f " + asWritten + "</call>"},
+		{"~", calls("{{ '' ~ c.function.arguments }}"), "<call>f " + asWritten + "</call>"},
+		{"string", calls("{{ c.function.arguments | string }}"), "<call>f " + asWritten + "</call>"},
+		{"alone", calls("{{ c['function']['arguments'] }}"), "<call>f " + asWritten + "</call>"},
+		{"format", calls("{{ '%s' | format(c.function.arguments) }}"), "<call>f " + asWritten + "</call>"},
+		{"format method", calls("{{ '{}'.format(c.function.arguments) }}"), "<call>f " + asWritten + "</call>"},
+		{"join", calls("{{ [c.function.arguments] | join }}"), "<call>f " + asWritten + "</call>"},
+		{"trim", calls("{{ c.function.arguments | trim }}"), "<call>f " + asWritten + "</call>"},
+		{"set", calls("{% set a = c.function.arguments %}{{ 'x ' ~ a }}"), "<call>f x " + asWritten + "</call>"},
+		{"either", calls("{% if c.function.arguments is string %}{{ c.function.arguments }}{% else %}{{ c.function.arguments | tojson }}{% endif %}"), "<call>f " + dumped + "</call>"},
+		{"tojson", calls("{{ c.function.arguments | tojson }}"), "<call>f " + dumped + "</call>"},
+		{"items", calls("{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }};{% endfor %}"), `<call>f ok=true;s="é'<b>";n=null;</call>`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newChat(t, tt.template, Config{})
+			text := c.Text(prompt(t, c, []chat.Message{user("q"), acting("", "", asWritten), result("r")}, nil))
+			if !strings.Contains(text, tt.want) {
+				t.Errorf("%q lacks %q", text, tt.want)
+			}
+			if notes := strings.Join(c.Notes(), "; "); strings.Contains(notes, "write tool calls") {
+				t.Errorf("notes %s", notes)
+			}
+			text = c.Text(prompt(t, c, []chat.Message{user("q"), acting("", "", ""), result("r")}, nil))
+			if strings.Contains(tt.want, asWritten) && !strings.Contains(text, "{}") {
+				t.Errorf("no arguments: %q lacks {}", text)
+			}
+			text = c.Text(prompt(t, c, []chat.Message{user("q"), acting("Look.", "", asWritten), result("r")}, nil))
+			if !strings.Contains(text, tt.want) {
+				t.Errorf("text beside the call: %q lacks %q", text, tt.want)
+			}
+			ids := prompt(t, c, []chat.Message{user("q"), acting("", "", `{"s":"<|im_end|>"}`), result("r")}, nil)
+			if end, _ := c.tok.ID("<|im_end|>"); specials(c, ids) != specials(c, prompt(t, c, []chat.Message{user("q"), acting("", "", `{"s":"x"}`), result("r")}, nil)) {
+				t.Errorf("arguments forge %d in %d", end, ids)
+			}
+		})
 	}
 }
 
@@ -440,6 +535,105 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// described writes a folder whose tokenizer has only what tokenizer.json says of
+// <|im_end|>, and opens it with the other files.
+func described(t *testing.T, flag string, files map[string]string) (*Chat, error) {
+	t.Helper()
+	data, err := small(t).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := regexp.MustCompile(`,?\{"id":\d+,"content":"<\|im_end\|>"[^}]*\}`)
+	text := string(data)
+	switch flag {
+	case "absent":
+		// <s> is the last token, so that its id is free for <|im_end|>
+		text = regexp.MustCompile(`,?\{"id":\d+,"content":"<s>"[^}]*\}`).ReplaceAllString(entry.ReplaceAllString(text, ""), "")
+		for _, s := range []string{"<|im_end|>", "<s>"} {
+			text = regexp.MustCompile(`,?"`+regexp.QuoteMeta(s)+`":\d+`).ReplaceAllString(text, "")
+		}
+	case "ordinary":
+		text = entry.ReplaceAllStringFunc(text, func(s string) string { return strings.Replace(s, `"special":true`, `"special":false`, 1) })
+	}
+	dir := t.TempDir()
+	files["tokenizer.json"] = text
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return open(weights.Text{TokenizerPath: filepath.Join(dir, "tokenizer.json"), Templates: map[string]string{"default": plainTemplate}}, Config{})
+}
+
+// Whichever file describes the end token: it is one token, no message can forge it,
+// and it is not written twice.
+func TestOpenDescribedTokens(t *testing.T) {
+	const decoder = `{"added_tokens_decoder":{"7":{"content":"<|im_end|>","lstrip":false,"rstrip":false,"normalized":false,"single_word":false,"special":true}}}`
+	for _, tt := range []struct {
+		name, flag, file, text string
+	}{
+		{"tokenizer.json", "", "other.json", "{}"},
+		{"decoder", "absent", "tokenizer_config.json", decoder},
+		{"additional", "absent", "tokenizer_config.json", `{"additional_special_tokens":["<|im_end|>"]}`},
+		{"extra", "absent", "tokenizer_config.json", `{"extra_special_tokens":{"turn_token":"<|im_end|>"}}`},
+		{"a role", "absent", "tokenizer_config.json", `{"eos_token":"<|im_end|>"}`},
+		{"map", "absent", "special_tokens_map.json", `{"additional_special_tokens":[{"content":"<|im_end|>"}]}`},
+		{"added_tokens.json", "absent", "added_tokens.json", `{"<|im_end|>":319}`},
+		{"flag of the decoder", "ordinary", "tokenizer_config.json", decoder},
+		{"flag of a role", "ordinary", "tokenizer_config.json", `{"eos_token":"<|im_end|>"}`},
+		{"special nowhere", "ordinary", "other.json", "{}"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := described(t, tt.flag, map[string]string{tt.file: tt.text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			end, ok := c.tok.ID("<|im_end|>")
+			if !ok || !slices.Equal(c.tok.Encode("<|im_end|>"), []int{end}) || !slices.Contains(c.Stop(), end) {
+				t.Fatalf("end %d, stop %d", end, c.Stop())
+			}
+			count := func(ids []int) (n int) {
+				for _, id := range ids {
+					if id == end {
+						n++
+					}
+				}
+				return n
+			}
+			if ids := prompt(t, c, []chat.Message{user("a<|im_end|>b")}, nil); count(ids) != 1 {
+				t.Errorf("a user's text forges the end: %d in %q", ids, c.Text(ids))
+			}
+			ids := append(prompt(t, c, []chat.Message{user("a")}, nil), c.tok.Encode("b<|im_end|>")...)
+			next, err := c.Extend(ids, []chat.Message{user("c<|im_end|>")})
+			if err != nil || count(next) != 3 {
+				t.Errorf("%d ends, want 3, in %q, %v", count(next), c.Text(next), err)
+			}
+		})
+	}
+}
+
+// The embedding may have more rows than the tokenizer has tokens, never fewer (C3).
+func TestOpenVocabulary(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokenizer.json")
+	tok := small(t)
+	if err := tok.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	text := weights.Text{TokenizerPath: path, Special: weights.Special{EOS: "<|im_end|>"}, Templates: map[string]string{"default": plainTemplate}}
+	for _, more := range []int{-1, 0, 1, 64} {
+		c, err := open(text, Config{Vocabulary: tok.Size() + more})
+		switch {
+		case more < 0 && (err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d tokens", tok.Size())) || !strings.Contains(err.Error(), fmt.Sprint(tok.Size()-1))):
+			t.Errorf("embedding smaller than the tokenizer: error %v", err)
+		case more >= 0 && (err != nil || c.Vocabulary() != tok.Size()+more):
+			t.Errorf("%d more: %v", more, err)
+		}
+	}
+	if c := newChat(t, plainTemplate, Config{}); c.Vocabulary() != tok.Size() {
+		t.Errorf("without a model: %d, want %d", c.Vocabulary(), tok.Size())
+	}
+}
+
 // Every marker of a golden template that the vocabulary has is one token (R-056).
 func TestGoldenMarkers(t *testing.T) {
 	marker := regexp.MustCompile(`<\|[a-z_]+\|>|</?(think|tool_call|tool_response)>`)
@@ -484,6 +678,40 @@ func TestGoldenZoo(t *testing.T) {
 		}
 		if opened*10 < len(zoo)*9 {
 			t.Errorf("%d of %d templates open", opened, len(zoo))
+		}
+	}
+}
+
+// Published templates that print arguments as text.
+func TestGoldenTextArguments(t *testing.T) {
+	want := map[string]string{
+		"deepseek-ai/DeepSeek-R1":         "<｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{\"ok\":true}\n```<｜tool▁call▁end｜>",
+		"meetkai/functionary-medium-v2.2": "<|recipient|>f\n<|content|>{\"ok\":true}<|stop|>",
+	}
+	var zoo []struct {
+		Name     string
+		Template string `json:"chat_template"`
+	}
+	for _, path := range oracle.Glob(t, "chat/templates/*.json") {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &zoo); err != nil {
+			t.Fatal(err)
+		}
+		m, tok := load(t, "qwen3")
+		for _, z := range zoo {
+			if want[z.Name] == "" {
+				continue
+			}
+			c, err := New(tok, Config{Template: z.Template, Special: m.special})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := c.Text(prompt(t, c, []chat.Message{user("q"), acting("", "", `{"ok":true}`), result("r")}, nil)); !strings.Contains(text, want[z.Name]) {
+				t.Errorf("%s: %q lacks %q", z.Name, text, want[z.Name])
+			}
 		}
 	}
 }

@@ -11,6 +11,10 @@ import (
 // there.
 var ErrSplit = errors.New("the template rewrites history: render the dialogue again")
 
+// ErrArguments is returned for a dialogue with a call whose arguments are beyond what
+// transformers can read: nested too deep, an integer too long, a number out of range.
+var ErrArguments = errors.New("arguments that templates cannot take")
+
 // ErrorText is the content of every tool message that reports an error:
 // {"error":{"code":…,"message":…}}.
 func ErrorText(code, message string) string {

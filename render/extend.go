@@ -20,7 +20,7 @@ func (c *Chat) Extend(ids []int, msgs []chat.Message) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("extend: %w", err)
 	}
-	if len(ids) > 0 && len(tail) > 0 && ids[len(ids)-1] == tail[0] && c.tok.Special(tail[0]) {
+	if len(ids) > 0 && len(tail) > 0 && ids[len(ids)-1] == tail[0] && c.tok.Added(tail[0]) {
 		tail = tail[1:]
 	}
 	return append(append(make([]int, 0, len(ids)+len(tail)), ids...), tail...), nil

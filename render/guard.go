@@ -33,11 +33,12 @@ type guard struct {
 	starts [256]bool
 }
 
-func newGuard(tok *token.Tokenizer) guard {
+// newGuard guards the special tokens, and the tokens of stop that no file calls special.
+func newGuard(tok *token.Tokenizer, stop []int) guard {
 	g := guard{tok: tok}
 	bars := [...]string{"|", "｜"}
 	for id := range tok.Size() {
-		if !tok.Special(id) {
+		if !tok.Special(id) && !(tok.Added(id) && slices.Contains(stop, id)) {
 			continue
 		}
 		text := tok.Token(id)

@@ -23,6 +23,7 @@ var (
 	probeAct    = chat.Message{Role: chat.Assistant, Calls: []chat.Call{probeCall}}
 	probeResult = chat.Message{Role: chat.Tool, Content: "proberesult", CallID: probeCall.ID, Name: probeTool.Name}
 	probeAnswer = chat.Message{Role: chat.Assistant, Content: "probeanswer"}
+	probeBoth   = chat.Message{Role: chat.Assistant, Content: probeAnswer.Content, Calls: probeAct.Calls}
 )
 
 // probe determines which parts of a dialogue the template renders and how it treats
@@ -90,7 +91,7 @@ func (c *Chat) probeStop() error {
 		return err
 	}
 	stop := slices.Clone(c.conf.EOS)
-	if len(tail) > 0 && c.tok.Special(tail[0]) {
+	if len(tail) > 0 && c.tok.Added(tail[0]) {
 		stop = append(stop, tail[0])
 	}
 	if id, ok := c.tok.ID(c.conf.Special.EOS); ok {
@@ -100,6 +101,7 @@ func (c *Chat) probeStop() error {
 	if c.stop = slices.Compact(stop); len(c.stop) == 0 {
 		return errors.New("no end-of-message token: neither the template nor the model defines one")
 	}
+	c.guard = newGuard(c.tok, c.stop)
 	return nil
 }
 
@@ -111,7 +113,7 @@ func (c *Chat) probeTools() {
 		c.note("the template does not list tools: they are added to the system message, in Hermes form")
 	}
 	found := false
-	for _, s := range []shape{{}, {writeCalls: true}, {userResults: true}, {writeCalls: true, userResults: true}} {
+	for _, s := range shapes {
 		s.listTools = c.shape.listTools
 		if c.fits(s) {
 			c.shape, found = s, true
@@ -122,6 +124,10 @@ func (c *Chat) probeTools() {
 		c.note("the template rejects dialogues with tool calls")
 		return
 	}
+	if c.shape.noContent {
+		text, err := c.written(probeBoth)
+		c.shape.callsOnly = err != nil || !strings.Contains(text, probeCall.Name)
+	}
 	if c.shape.writeCalls {
 		c.note("the template does not write tool calls: they are part of the assistant's text, in Hermes form")
 	}
@@ -130,6 +136,17 @@ func (c *Chat) probeTools() {
 	}
 	c.probeCalls()
 }
+
+// shapes are tried in this order: what changes the dialogue least comes first.
+var shapes = []shape{
+	{}, {textArgs: true}, {noContent: true}, {textArgs: true, noContent: true},
+	{writeCalls: true},
+	{userResults: true}, {userResults: true, textArgs: true}, {userResults: true, noContent: true}, {userResults: true, textArgs: true, noContent: true},
+	{writeCalls: true, userResults: true},
+}
+
+// printed is how templates print the arguments of probeCall that are made for text.
+const printed = `{'probekey': 'probevalue'}`
 
 // fits reports whether shape s renders a call and its result.
 func (c *Chat) fits(s shape) bool {
@@ -144,7 +161,10 @@ func (c *Chat) fits(s shape) bool {
 			return false
 		}
 	}
-	return true
+	if s.textArgs {
+		return strings.Contains(text, string(probeCall.Arguments))
+	}
+	return !strings.Contains(text, printed)
 }
 
 // probeCalls determines the format in which the template writes calls, so that
@@ -166,9 +186,7 @@ func (c *Chat) probeCalls() {
 			c.note("the template writes calls in an unsupported format: calls are parsed as <tool_call>JSON</tool_call>")
 		}
 	}
-	both := probeAct
-	both.Content = probeAnswer.Content
-	if text, err := c.written(both); err != nil || !strings.Contains(text, both.Content) {
+	if text, err := c.written(probeBoth); err != nil || !strings.Contains(text, probeBoth.Content) {
 		c.note("the template drops text next to a tool call when it renders history")
 	}
 }

@@ -12,6 +12,10 @@ type shape struct {
 	listTools   bool // list the tools in the system message
 	writeCalls  bool // write calls into the content
 	userResults bool // write results as user messages
+
+	textArgs  bool // the template prints arguments as text: hand it the JSON text
+	noContent bool // it writes calls only where the content is none
+	callsOnly bool // … and never next to text, which is then left out
 	// bare: the template writes a call as JSON without tags, after lead.
 	bare bool
 	lead string

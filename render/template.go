@@ -2,7 +2,10 @@ package render
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 
 	"envace/chat"
 	"envace/internal/jinja"
@@ -52,6 +55,11 @@ func (c *Chat) run(d dialogue, p paint) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	for _, m := range d.msgs {
+		if err := checkArguments(m.Calls); err != nil {
+			return "", err
+		}
+	}
 	if d = c.arrange(d); d.tools == nil {
 		tools = jinja.None{}
 		if c.toolList {
@@ -96,13 +104,16 @@ func (c *Chat) messageValue(m chat.Message, p paint) jinja.Value {
 		content = thinkOpen + "\n" + m.Thinking + "\n" + thinkClose + "\n\n" + content
 	}
 	set(v, "content", jinja.Str(p(content)))
+	if c.shape.noContent && len(m.Calls) > 0 && (content == "" || c.shape.callsOnly) {
+		set(v, "content", jinja.None{})
+	}
 	if m.Thinking != "" && c.reasoning {
 		set(v, "reasoning_content", jinja.Str(p(m.Thinking)))
 	}
 	if len(m.Calls) > 0 {
 		list := make([]jinja.Value, len(m.Calls))
 		for i, call := range m.Calls {
-			list[i] = callValue(call, p)
+			list[i] = c.callValue(call, p)
 		}
 		set(v, "tool_calls", jinja.NewList(list...))
 	}
@@ -115,15 +126,57 @@ func (c *Chat) messageValue(m chat.Message, p paint) jinja.Value {
 	return v
 }
 
-// callValue passes arguments as the object that templates expect. Arguments that
-// are not JSON are passed as a string, so that every dialogue can be rendered.
-func callValue(call chat.Call, p paint) jinja.Value {
-	args, err := jinja.FromJSON(call.Arguments)
-	switch {
-	case len(call.Arguments) == 0:
-		args = jinja.NewDict()
-	case err != nil:
-		args = jinja.Str(call.Arguments)
+// checkArguments refuses what would be shown as something else: a value that is too
+// deep as text, 1e400 as Infinity.
+func checkArguments(calls []chat.Call) error {
+	for _, call := range calls {
+		v, err := jinja.FromJSON(call.Arguments)
+		if err == nil {
+			err = finite(v)
+		} else if !errors.Is(err, jinja.ErrRange) {
+			err = nil // not JSON: a text
+		}
+		if err != nil {
+			return fmt.Errorf("call to %s: %w: %w", call.Name, ErrArguments, err)
+		}
+	}
+	return nil
+}
+
+// finite returns an error for a number beyond 64 bits, which became infinite.
+func finite(v jinja.Value) error {
+	switch v := v.(type) {
+	case jinja.Float:
+		if math.IsInf(float64(v), 0) {
+			return errors.New("a number is out of the range of 64 bits")
+		}
+	case *jinja.List:
+		for i := range v.Len() {
+			if err := finite(v.At(i)); err != nil {
+				return err
+			}
+		}
+	case *jinja.Dict:
+		for _, value := range v.All() {
+			if err := finite(value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// callValue passes arguments as the object that most templates expect, or as the text
+// that the others print. Arguments that are not JSON are passed as text, so that every
+// dialogue can be rendered.
+func (c *Chat) callValue(call chat.Call, p paint) jinja.Value {
+	text := call.Arguments
+	if len(text) == 0 {
+		text = json.RawMessage("{}")
+	}
+	args, err := jinja.FromJSON(text)
+	if err != nil || c.shape.textArgs {
+		args = jinja.Str(text)
 	}
 	function := jinja.NewDict()
 	set(function, "name", jinja.Str(p(call.Name)))
@@ -149,6 +202,9 @@ func toolValues(tools []chat.Function, p paint) (jinja.Value, error) {
 			return nil, err
 		}
 		v, err := jinja.FromJSON(text)
+		if err == nil {
+			err = finite(v)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", f.Name, err)
 		}

@@ -69,7 +69,7 @@ const (
 	StopTurns  Stop = "turns"   // the limit on messages or user turns
 	StopTokens Stop = "tokens"  // a message reached its token limit
 	StopWindow Stop = "window"  // the prompt exceeded the context window
-	StopParse  Stop = "parse"   // too many malformed messages in a row
+	StopParse  Stop = "parse"   // too many malformed messages in a row, or a call that cannot be rendered
 	StopWorld  Stop = "world"   // the world failed
 	StopTime   Stop = "timeout" // the episode took longer than Limits.Time
 )

@@ -142,6 +142,10 @@ func (g Game) act(ctx context.Context, ep *Episode, prompt Prompt) (*Turn, error
 		ep.Stop, ep.Detail = StopWindow, err.Error()
 		return nil, g.judge(ctx, ep)
 	}
+	if errors.Is(err, render.ErrArguments) { // the dialogue is rendered anew, with a call that cannot be
+		ep.Stop, ep.Detail = StopParse, err.Error()
+		return nil, g.judge(ctx, ep)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("act: %w", err)
 	}

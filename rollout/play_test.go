@@ -122,6 +122,10 @@ func TestPlay(t *testing.T) {
 			stop: StopWindow, want: []string{"0 user: hi", "0 policy: [list {}]", `0 imagined: {"n":0}`},
 		},
 		{
+			name: "a call that cannot be rendered anew", turns: []string{"hi"}, act: []line{{text: call("list", `{}`)}, {err: fmt.Errorf("prompt: %w", render.ErrArguments)}}, tools: says(result(`{"n":0}`)),
+			stop: StopParse, want: []string{"0 user: hi", "0 policy: [list {}]", `0 imagined: {"n":0}`},
+		},
+		{
 			name: "R-016 the prompt of REHEARSE outgrows the window", turns: []string{"hi"}, act: says(call("list", `{}`)), tools: []line{{err: engine.ErrWindow}},
 			stop: StopWindow, want: []string{"0 user: hi", "0 policy: [list {}]"},
 		},

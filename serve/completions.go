@@ -119,8 +119,8 @@ func (c *completionRequest) readPrompts() error {
 			return newAPIError(http.StatusBadRequest, "invalid_request_error", "prompt", codeWindow, fmt.Sprintf("prompt %d has %d tokens, which exceeds the context window of %d", i, len(p), c.h.opts.Window))
 		}
 		for _, id := range p {
-			if id < 0 || id >= tok.Size() {
-				return badRequest("prompt", "prompt %d contains token %d, which is outside the vocabulary of %d", i, id, tok.Size())
+			if id < 0 || id >= c.h.chat.Vocabulary() {
+				return badRequest("prompt", "prompt %d contains token %d, which is outside the vocabulary of %d", i, id, c.h.chat.Vocabulary())
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -102,7 +103,7 @@ func (h *Hub) head(ctx context.Context, n Name, in info, path string) (file, err
 // read takes checksum and size from the headers. For large files, which are stored
 // on another host, they are in the X-Linked headers of the hub's own response.
 func (f *file) read(resp *http.Response) error {
-	tag := or(resp.Header.Get("X-Linked-Etag"), resp.Header.Get("ETag"))
+	tag := cmp.Or(resp.Header.Get("X-Linked-Etag"), resp.Header.Get("ETag"))
 	f.sum = strings.Trim(strings.TrimPrefix(tag, "W/"), `"`)
 	if !hexadecimal(f.sum) || len(f.sum) != 40 && len(f.sum) != 64 {
 		return fmt.Errorf("file %s: the ETag %q is not a checksum, so the file cannot be verified", f.path, tag)

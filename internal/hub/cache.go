@@ -52,25 +52,25 @@ func (c Cache) Find(n Name) (string, error) {
 		}
 	}
 	path := c.snapshot(n, commit)
-	missing := ""
+	var missing []string
 	if n.File != "" {
 		if path = filepath.Join(path, filepath.FromSlash(n.File)); !exists(path) {
-			missing = n.File
+			missing = []string{n.File}
 		}
 	} else {
 		missing = lacks(path)
 	}
-	if missing != "" {
-		return "", fmt.Errorf("model %s: file %s: %w", n, missing, ErrNotPulled)
+	if len(missing) > 0 {
+		return "", fmt.Errorf("model %s: file %s: %w", n, strings.Join(missing, ", "), ErrNotPulled)
 	}
 	return path, nil
 }
 
-// lacks returns the first file missing from the folder of a model, adapter or GGUF
-// file, or "". Other tools may leave snapshots with only some of the files.
-func lacks(dir string) string {
+// lacks returns the files missing from the folder of a model, adapter or GGUF file.
+// Other tools may leave snapshots with only some of the files.
+func lacks(dir string) (missing []string) {
 	if found, err := filepath.Glob(filepath.Join(dir, "*.gguf")); err == nil && len(found) > 0 && !exists(filepath.Join(dir, indexName)) {
-		return ""
+		return nil
 	}
 	need := []string{"config.json", weightsName}
 	switch {
@@ -79,16 +79,16 @@ func lacks(dir string) string {
 	case !exists(filepath.Join(dir, weightsName)) && exists(filepath.Join(dir, indexName)):
 		shards, err := shards(filepath.Join(dir, indexName))
 		if err != nil {
-			return indexName
+			return []string{indexName}
 		}
 		need = append(shards, "config.json")
 	}
 	for _, name := range need {
 		if !exists(filepath.Join(dir, filepath.FromSlash(name))) {
-			return name
+			missing = append(missing, name)
 		}
 	}
-	return ""
+	return missing
 }
 
 // shards lists the files named in a safetensors index, each once.

@@ -7,6 +7,7 @@
 package hub
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -45,7 +46,7 @@ type Watcher interface {
 // HF_HOME, XDG_CACHE_HOME, and the token in HF_TOKEN, or else in the file
 // HF_TOKEN_PATH or HF_HOME/token, where Hugging Face's login stores it.
 func FromEnv(getenv func(string) string) (*Hub, error) {
-	endpoint := strings.TrimRight(or(getenv("HF_ENDPOINT"), "https://huggingface.co"), "/")
+	endpoint := strings.TrimRight(cmp.Or(getenv("HF_ENDPOINT"), "https://huggingface.co"), "/")
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("HF_ENDPOINT is %q: want a URL such as https://huggingface.co", endpoint)
@@ -63,7 +64,7 @@ func FromEnv(getenv func(string) string) (*Hub, error) {
 
 // CacheFromEnv returns the cache that FromEnv uses.
 func CacheFromEnv(getenv func(string) string) (Cache, error) {
-	if dir := or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE")); dir != "" {
+	if dir := cmp.Or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE")); dir != "" {
 		return Cache{expand(dir, getenv)}, nil
 	}
 	home, err := home(getenv)
@@ -77,7 +78,7 @@ func home(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_CACHE_HOME"); dir != "" {
 		return filepath.Join(expand(dir, getenv), "huggingface"), nil
 	}
-	user := or(getenv("HOME"), getenv("USERPROFILE"))
+	user := cmp.Or(getenv("HOME"), getenv("USERPROFILE"))
 	if user == "" {
 		return "", errors.New("model cache: neither HF_HOME nor HOME is set: set HF_HOME to the folder for models")
 	}
@@ -85,7 +86,7 @@ func home(getenv func(string) string) (string, error) {
 }
 
 func token(getenv func(string) string) (string, error) {
-	if t := or(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN")); strings.TrimSpace(t) != "" {
+	if t := cmp.Or(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN")); strings.TrimSpace(t) != "" {
 		return strings.TrimSpace(t), nil
 	}
 	path := expand(getenv("HF_TOKEN_PATH"), getenv)
@@ -113,11 +114,4 @@ func expand(path string, getenv func(string) string) string {
 		return getenv("HOME") + rest
 	}
 	return path
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

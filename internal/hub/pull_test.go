@@ -424,16 +424,23 @@ func TestFindWantsAllOfIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"model-00002-of-00002.safetensors", "config.json"} {
-		path := filepath.Join(got.Path, file)
-		if err := os.Rename(path, path+".aside"); err != nil {
-			t.Fatal(err)
+	const first, second = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+	for _, files := range [][]string{{second}, {"config.json"}, {first, second}, {first, second, "config.json"}} {
+		for _, file := range files {
+			path := filepath.Join(got.Path, file)
+			if err := os.Rename(path, path+".aside"); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if _, err := h.Cache.Find(n); !errors.Is(err, ErrNotPulled) || !strings.Contains(err.Error(), file) {
-			t.Errorf("without %s: %v", file, err)
-		}
-		if err := os.Rename(path+".aside", path); err != nil {
-			t.Fatal(err)
+		_, err := h.Cache.Find(n)
+		for _, file := range files {
+			if !errors.Is(err, ErrNotPulled) || !strings.Contains(err.Error(), file) {
+				t.Errorf("without %s: %v", files, err)
+			}
+			path := filepath.Join(got.Path, file)
+			if err := os.Rename(path+".aside", path); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -16,9 +16,13 @@ import (
 // maxJSONDepth bounds what FromJSON reads, below what repr and tojson refuse.
 const maxJSONDepth = 500
 
+// ErrRange is the error of JSON that is nested too deep or has too long an integer.
+var ErrRange = errors.New("beyond Python's limits")
+
 // FromJSON reads one JSON value as Python's json.loads does: objects keep their
 // order, a later duplicate key wins, numbers without fraction and exponent are
-// exact integers. Lone surrogates and invalid UTF-8 become U+FFFD.
+// exact integers, 1e400 is infinite. Lone surrogates and invalid UTF-8 become U+FFFD.
+// The error of JSON beyond Python's own limits is [ErrRange].
 func FromJSON(data []byte) (v Value, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -47,7 +51,7 @@ func readJSON(d *json.Decoder, depth int) (Value, error) {
 		return jsonNumber(string(t))
 	}
 	if depth >= maxJSONDepth {
-		return nil, fmt.Errorf("nested more than %d deep", maxJSONDepth)
+		return nil, fmt.Errorf("nested more than %d deep: %w", maxJSONDepth, ErrRange)
 	}
 	if t == json.Delim('[') {
 		return readArray(d, depth)
@@ -90,8 +94,8 @@ func jsonNumber(s string) (Value, error) {
 		f, _ := strconv.ParseFloat(s, 64) // beyond the range it is infinite, as in Python
 		return Float(f), nil
 	}
-	if len(s) > maxDigits {
-		return nil, fmt.Errorf("an integer has more than %d digits", maxDigits)
+	if len(strings.TrimPrefix(s, "-")) > maxDigits {
+		return nil, fmt.Errorf("an integer has more than %d digits: %w", maxDigits, ErrRange)
 	}
 	n, _ := new(big.Int).SetString(s, 10)
 	return newInt(n), nil

@@ -148,9 +148,9 @@ func (s Settings) checkTogether() error {
 	case s.RL.Steps > 0 && s.Policies.Act != "" && s.Policies.Rehearse != "":
 		return fmt.Errorf("settings policies.act and policies.rehearse are %q and %q: leave one of them empty for the trained model", s.Policies.Act, s.Policies.Rehearse)
 	case s.RL.Steps == 0 && len(s.With) > 0:
-		return fmt.Errorf("baseline %s of --with is compared with rehearsal RL: want rl.steps of at least 1", s.With[0])
+		return fmt.Errorf("baseline %s (--with) is compared with rehearsal RL: set rl.steps to at least 1", s.With[0])
 	case s.SFT.Steps == 0 && (slices.Contains(s.With, WithSFTMore) || slices.Contains(s.With, WithSFTAll)):
-		return fmt.Errorf("baselines %s and %s of --with go on with SFT: want sft.steps of at least 1", WithSFTMore, WithSFTAll)
+		return fmt.Errorf("baselines %s and %s (--with) continue SFT: set sft.steps to at least 1", WithSFTMore, WithSFTAll)
 	}
 	return nil
 }

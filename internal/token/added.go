@@ -16,6 +16,10 @@ type addedToken struct {
 	RStrip     bool   `json:"rstrip"`      // includes the white space after it
 	Normalized bool   `json:"normalized"`  // matched in the normalised text
 	Special    bool   `json:"special"`
+
+	// skipped: tokenizer.json has it as special and another file has not. The library
+	// goes on to leave it out of decoded text.
+	skipped bool
 }
 
 // matcher finds added tokens: leftmost, then longest. Its trie is a map from node and

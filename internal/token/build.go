@@ -2,6 +2,7 @@ package token
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,13 +10,18 @@ import (
 
 // parts are what a tokenizer is built from, whichever file it comes from.
 type parts struct {
-	tokens       []string // id → the model's token in its written form, "" for none
-	merges       [][2]string
+	tokens       []string    // id → the model's token in its written form, "" for none; nil if the file has no list
+	merges       [][2]string // nil if the file has no list, which is not an empty one
 	added        []addedToken
 	unk          string
 	fuseUnk      bool
 	ignoreMerges bool
 	settings     settings
+
+	// What add needs, once it is called: the model's ids by text, places in added by
+	// text, the id behind the last added token.
+	ids, places map[string]int
+	next        int
 }
 
 // settings are the parts of tokenizer.json that configure how text is split, kept as
@@ -25,6 +31,9 @@ type settings struct {
 }
 
 func (p *parts) build() (*Tokenizer, error) {
+	if p.tokens == nil {
+		return nil, errors.New("the tokenizer has no vocabulary: download or convert it again")
+	}
 	t := &Tokenizer{
 		plain:        map[int]string{},
 		ids:          make(map[string]int32, len(p.tokens)+len(p.added)),
@@ -35,6 +44,9 @@ func (p *parts) build() (*Tokenizer, error) {
 	written, err := t.addTokens(p.tokens)
 	if err != nil {
 		return nil, err
+	}
+	if p.merges == nil {
+		return nil, errors.New("the tokenizer has no list of merges: download or convert it again")
 	}
 	if err := t.addMerges(p, written); err != nil {
 		return nil, err
@@ -149,6 +161,9 @@ func (t *Tokenizer) addAdded(written map[string]int32) error {
 		flags := uint8(isAdded)
 		if tok.Special {
 			flags |= isSpecial
+		}
+		if tok.Special || tok.skipped {
+			flags |= isSkipped
 		}
 		t.set(tok.ID, tok.Content, flags)
 	}

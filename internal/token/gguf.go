@@ -13,7 +13,7 @@ type GGUFMeta struct {
 	Pre    string   // pre: which pre-tokenizer, such as "qwen2"
 	Tokens []string // tokens, in order of id
 	Types  []int32  // token_type, one for each token
-	Merges []string // merges, "a b"
+	Merges []string // merges, "a b"; nil if the file has none, which is not an empty list
 }
 
 // Values of tokenizer.ggml.token_type.
@@ -36,7 +36,13 @@ func FromGGUF(meta GGUFMeta) (*Tokenizer, error) {
 	if len(meta.Types) != len(meta.Tokens) || len(meta.Tokens) > maxTokens {
 		return nil, fmt.Errorf("gguf tokenizer: %d token types for %d tokens (maximum %d)", len(meta.Types), len(meta.Tokens), maxTokens)
 	}
-	p := parts{tokens: make([]string, len(meta.Tokens))}
+	var p parts
+	if meta.Tokens != nil {
+		p.tokens = make([]string, len(meta.Tokens))
+	}
+	if meta.Merges != nil {
+		p.merges = make([][2]string, 0, len(meta.Merges))
+	}
 	if err := p.setPre(meta.Pre); err != nil {
 		return nil, err
 	}

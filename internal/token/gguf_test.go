@@ -101,6 +101,8 @@ func TestGGUFRefuses(t *testing.T) {
 		{"byte type", func(m *GGUFMeta) { m.Types = []int32{1, 6} }, "type 6"},
 		{"empty token", func(m *GGUFMeta) { m.Tokens = []string{"a", ""} }, "token 1 is empty"},
 		{"same token", func(m *GGUFMeta) { m.Tokens = []string{"a", "a"} }, "2 ids for 1"},
+		{"no merges", func(m *GGUFMeta) { m.Merges = nil }, "no list of merges"},
+		{"no tokens", func(m *GGUFMeta) { m.Tokens, m.Types = nil, nil }, "no vocabulary"},
 		{"merge", func(m *GGUFMeta) { m.Merges = []string{"ab"} }, `merge "ab"`},
 		{"merge of nothing", func(m *GGUFMeta) { m.Merges = []string{"a b"} }, `one of them or "ab" is not in the vocabulary`},
 	}
@@ -112,5 +114,13 @@ func TestGGUFRefuses(t *testing.T) {
 				t.Errorf("error %v, want %q in it", err, tt.want)
 			}
 		})
+	}
+}
+
+// A model may have no merges; its file then has an empty list.
+func TestGGUFEmptyMerges(t *testing.T) {
+	tok := mustGGUF(t, GGUFMeta{Model: "gpt2", Pre: "gpt-2", Tokens: []string{"a", "b"}, Types: []int32{1, 1}, Merges: []string{}})
+	if got := tok.Encode("ab"); !slices.Equal(got, []int{0, 1}) {
+		t.Errorf("got %d", got)
 	}
 }

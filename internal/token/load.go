@@ -1,9 +1,12 @@
 package token
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,13 +14,23 @@ import (
 // maxTokens limits the ids in a file, so that a bad one cannot allocate gigabytes.
 const maxTokens = 1 << 20
 
-// Load reads a Hugging Face tokenizer.json file.
+// Load reads a Hugging Face tokenizer.json file and the files beside it that describe
+// the same tokenizer: see [Files].
 func Load(path string) (*Tokenizer, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
+	var f Files
+	var err error
+	if f.Tokenizer, err = os.ReadFile(path); err != nil {
 		return nil, fmt.Errorf("load tokenizer: %w", err)
 	}
-	t, err := Parse(data)
+	for name, to := range map[string]*[]byte{
+		"tokenizer_config.json": &f.Config, "special_tokens_map.json": &f.SpecialMap, "added_tokens.json": &f.Added,
+	} {
+		*to, err = os.ReadFile(filepath.Join(filepath.Dir(path), name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("load tokenizer: %w", err)
+		}
+	}
+	t, err := f.Parse()
 	if err != nil {
 		return nil, fmt.Errorf("load tokenizer %s: %w", path, err)
 	}
@@ -28,6 +41,14 @@ func Load(path string) (*Tokenizer, error) {
 // than those of byte-level BPE in Qwen, Llama 3, SmolLM2 and GPT-2 is an error that
 // names it. Truncation and padding settings are ignored.
 func Parse(data []byte) (*Tokenizer, error) {
+	p, err := readParts(data)
+	if err != nil {
+		return nil, err
+	}
+	return p.build()
+}
+
+func readParts(data []byte) (*parts, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("tokenizer is not valid UTF-8")
 	}
@@ -37,7 +58,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 	r.object(func(key string) {
 		switch key {
 		case "added_tokens":
-			r.value(&p.added)
+			p.readAdded(r)
 		case "normalizer":
 			p.settings.normalizer = r.raw()
 		case "pre_tokenizer":
@@ -62,7 +83,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if !model {
 		return nil, errors.New("parse tokenizer: it has no model")
 	}
-	return p.build()
+	return &p, nil
 }
 
 // modelFields are the small fields of a BPE model.
@@ -124,7 +145,26 @@ func (f *modelFields) check() error {
 	return nil
 }
 
+// readAdded reads the added tokens. An absent id is not 0.
+func (p *parts) readAdded(r *reader) {
+	var list []map[string]json.RawMessage
+	start := r.i
+	r.value(&list)
+	for i, fields := range list {
+		for _, name := range []string{"id", "content"} {
+			if fields[name] == nil && r.err == nil {
+				r.err = fmt.Errorf("added token %d (%s) has no %s", i, fields["content"], name)
+			}
+		}
+	}
+	if r.err == nil {
+		r.i = start
+		r.value(&p.added)
+	}
+}
+
 func (p *parts) readVocab(r *reader) {
+	p.tokens = []string{}
 	r.object(func(text string) {
 		id := r.integer(maxTokens)
 		if r.err != nil {
@@ -143,6 +183,7 @@ func (p *parts) readVocab(r *reader) {
 
 // readMerges reads merges written as "a b" (older files) or ["a", "b"].
 func (p *parts) readMerges(r *reader) {
+	p.merges = [][2]string{}
 	r.list('[', ']', func() {
 		if r.peek() == '"' {
 			p.addMerge(r)

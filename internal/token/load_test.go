@@ -35,6 +35,7 @@ func TestParse(t *testing.T) {
 		{"merges read before the vocabulary", `"vocab"`, `"extra": 1, "vocab"`, "ab", []int{3}},
 		{"a later merge of the same pair", `["ab", "\u0120"]`, `["ab", "\u0120"], "a b"`, "ab", []int{3}},
 		{"no added tokens", `"added_tokens"`, `"other"`, "ab", []int{3}},
+		{"an empty list of merges", `["a b", ["ab", "\u0120"]]`, `[]`, "ab", []int{0, 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -80,6 +81,11 @@ func TestParseRefuses(t *testing.T) {
 		{"added id of another", `"content": "<|x|>"`, `"content": "ab"`, "conflicts with the vocabulary"},
 		{"added id huge", `"id": 4`, `"id": 4444444444`, "out of range"},
 		{"added without content", `"content": "<|x|>"`, `"content": ""`, "is empty"},
+		{"no merges", `"merges"`, `"merge"`, "no list of merges"},
+		{"merges null", `["a b", ["ab", "\u0120"]]`, `null`, "not valid JSON"},
+		{"no vocabulary", `"vocab"`, `"words"`, "no vocabulary"},
+		{"added without id", `"id": 4, `, ``, "has no id"},
+		{"added without any content", `"content": "<|x|>", `, ``, "has no content"},
 		{"cut off", `"ab\u0120": 5}}`, `"ab\u0120": 5}`, "not valid JSON"},
 		{"more behind", `"ab\u0120": 5}}`, `"ab\u0120": 5}}}`, "nothing more"},
 		{"bad escape", `"\u0120": 2`, `"\u01": 2`, "not valid JSON"},

@@ -15,7 +15,7 @@ import (
 // use.
 type Tokenizer struct {
 	text  []string         // id → the bytes the token stands for
-	flags []uint8          // id → inModel, isAdded, isSpecial; 0 where there is no token
+	flags []uint8          // id → inModel, isAdded, isSpecial, isSkipped; 0 where there is no token
 	plain map[int]string   // id → its written form, if that is not in the byte alphabet
 	ids   map[string]int32 // bytes → id of the tokens written in the byte alphabet
 
@@ -35,6 +35,7 @@ const (
 	inModel = 1 << iota
 	isAdded
 	isSpecial
+	isSkipped // left out by Decode's skipSpecial
 )
 
 // Encode returns the ids of text, in which added tokens such as <|im_end|> are
@@ -75,7 +76,7 @@ func (t *Tokenizer) EncodeOrdinary(text string) []int {
 func (t *Tokenizer) Decode(ids []int, skipSpecial bool) string {
 	var b strings.Builder
 	for _, id := range ids {
-		if !t.has(id) || skipSpecial && t.flags[id]&isSpecial != 0 {
+		if !t.has(id) || skipSpecial && t.flags[id]&isSkipped != 0 {
 			continue
 		}
 		b.WriteString(t.text[id])
@@ -126,6 +127,10 @@ func (t *Tokenizer) Token(id int) string {
 // Special reports whether id is a special token: one that is never part of the
 // text itself, such as <|im_end|>.
 func (t *Tokenizer) Special(id int) bool { return t.has(id) && t.flags[id]&isSpecial != 0 }
+
+// Added reports whether id is an added token: one that is matched in the text before
+// any merging, special or not.
+func (t *Tokenizer) Added(id int) bool { return t.has(id) && t.flags[id]&isAdded != 0 }
 
 func (t *Tokenizer) has(id int) bool {
 	return id >= 0 && id < len(t.flags) && t.flags[id] != 0

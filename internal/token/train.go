@@ -155,7 +155,7 @@ func (v *vocab) force(words []string) {
 
 // parts returns the vocabulary as parts, special tokens last.
 func (v *vocab) parts(special []string) *parts {
-	p := &parts{settings: byteLevelSettings(splitSetting(patternWord))}
+	p := &parts{settings: byteLevelSettings(splitSetting(patternWord)), merges: [][2]string{}}
 	for _, s := range v.text {
 		p.tokens = append(p.tokens, toAlphabet(s))
 	}

@@ -1,7 +1,6 @@
 package weights
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -65,27 +63,6 @@ const (
 	adapterPrefix      = "base_model.model."
 )
 
-// peftConfig is adapter_config.json. Settings that are only refused are kept
-// raw: see refused.
-type peftConfig struct {
-	Type    string          `json:"peft_type"`
-	Rank    int             `json:"r"`
-	Alpha   float64         `json:"lora_alpha"`
-	RSLoRA  bool            `json:"use_rslora"`
-	Bias    string          `json:"bias"`
-	Base    string          `json:"base_model_name_or_path"`
-	Targets targets         `json:"target_modules"`
-	Exclude json.RawMessage `json:"exclude_modules"`
-}
-
-// refused are the peft settings that would change the computation and are not
-// supported, unless they are null, false or empty.
-var refused = []string{
-	"use_dora", "use_qalora", "use_bdlora", "fan_in_fan_out", "lora_bias", "modules_to_save", "rank_pattern", "alpha_pattern",
-	"layer_replication", "target_parameters", "trainable_token_indices", "alora_invocation_tokens", "velora_config",
-	"monteclora_config", "kasa_config", "arrow_config",
-}
-
 // AdapterBase reports whether dir holds a peft adapter and no model, and returns
 // the base model recorded in it, "" if none.
 func AdapterBase(dir string) (base string, ok bool) {
@@ -99,8 +76,9 @@ func AdapterBase(dir string) (base string, ok bool) {
 }
 
 // ReadAdapter reads a peft LoRA folder: adapter_config.json and
-// adapter_model.safetensors. The tensors determine which matrices are adapted, and
-// must agree with target_modules. Unsupported variants of LoRA are an error.
+// adapter_model.safetensors. The tensors determine which matrices are adapted; one that
+// the configuration leaves out is an error. So is any setting that may change the
+// computation and is not supported.
 func ReadAdapter(dir string) (Adapter, error) {
 	a, err := readAdapter(dir)
 	if err != nil {
@@ -125,37 +103,6 @@ func readAdapter(dir string) (Adapter, error) {
 	a := Adapter{Rank: conf.Rank, Alpha: conf.Alpha, RSLoRA: conf.RSLoRA, Base: conf.Base}
 	a.Pairs, err = readPairs(t, conf)
 	return a, errors.Join(err, t.Close())
-}
-
-func parsePeft(data []byte) (*peftConfig, error) {
-	var conf peftConfig
-	var all map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(data, &conf), json.Unmarshal(data, &all)); err != nil {
-		return nil, err
-	}
-	if conf.Type != "LORA" {
-		return nil, fmt.Errorf("peft_type %q is not supported: want LORA", conf.Type)
-	}
-	if conf.Rank < 1 || conf.Rank > 1<<16 {
-		return nil, fmt.Errorf("r is %d: want 1 to %d", conf.Rank, 1<<16)
-	}
-	if !(conf.Alpha > 0) {
-		return nil, fmt.Errorf("lora_alpha is %g: want a positive number", conf.Alpha)
-	}
-	if conf.Bias != "none" && conf.Bias != "" {
-		return nil, fmt.Errorf("bias %q is not supported: want none", conf.Bias)
-	}
-	for _, key := range refused {
-		if v := all[key]; v != nil && !empty(v) {
-			return nil, fmt.Errorf("%s is set, but is not supported", key)
-		}
-	}
-	return &conf, nil
-}
-
-// empty reports whether v is null, false or an empty container.
-func empty(v json.RawMessage) bool {
-	return slices.Contains([]string{"null", "false", "[]", "{}", `""`}, string(bytes.TrimSpace(v)))
 }
 
 // readPairs joins lora_A and lora_B of each module.
@@ -188,7 +135,7 @@ func readPairs(t *Tensors, conf *peftConfig) ([]Pair, error) {
 		}
 		list = append(list, *pairs[module])
 	}
-	return list, conf.checkTargets(list)
+	return list, conf.checkModules(list)
 }
 
 // read reads one half of a pair.
@@ -204,26 +151,6 @@ func (p *Pair) read(t *Tensors, info Info, isA bool, rank int) error {
 		return fmt.Errorf("tensor %s has shape %s, but the rank is %d", info.Name, shapeText(info.Shape), rank)
 	}
 	return t.Read(info.Name, x)
-}
-
-// checkTargets checks that each module is among the targets, and that each listed
-// target is adapted at least once.
-func (c *peftConfig) checkTargets(list []Pair) error {
-	if len(list) == 0 {
-		return errors.New("the adapter has no tensors")
-	}
-	for _, p := range list {
-		if !c.Targets.match(p.Module) {
-			return fmt.Errorf("module %s is not among target_modules", p.Module)
-		}
-	}
-	for _, name := range c.Targets.names {
-		used := slices.ContainsFunc(list, func(p Pair) bool { return names(name, p.Module) })
-		if !used && (c.Exclude == nil || empty(c.Exclude)) {
-			return fmt.Errorf("target_modules lists %s, but no tensor adapts it", name)
-		}
-	}
-	return nil
 }
 
 // WriteAdapter writes an adapter folder that peft can read, atomically: see
@@ -266,37 +193,4 @@ func (a Adapter) marshal(targets []string) ([]byte, error) {
 		"modules_to_save": nil, "rank_pattern": struct{}{}, "alpha_pattern": struct{}{}, "use_dora": false,
 	}, "", "  ")
 	return append(data, '\n'), err
-}
-
-// targets is target_modules: a list of names, a pattern that matches whole names,
-// or "all-linear".
-type targets struct {
-	names   []string
-	pattern *regexp.Regexp
-}
-
-// UnmarshalJSON takes a list or a text. A pattern that Go cannot compile, such
-// as one with look-ahead, matches everything: the tensors decide anyway.
-func (t *targets) UnmarshalJSON(data []byte) error {
-	if bytes.HasPrefix(data, []byte("[")) {
-		return json.Unmarshal(data, &t.names)
-	}
-	var text string
-	if err := json.Unmarshal(data, &text); err != nil || text == "all-linear" || text == "" {
-		return err
-	}
-	t.pattern, _ = regexp.Compile("^(?:" + text + ")$")
-	return nil
-}
-
-func (t *targets) match(module string) bool {
-	if t.pattern != nil {
-		return t.pattern.MatchString(module)
-	}
-	return t.names == nil || slices.ContainsFunc(t.names, func(name string) bool { return names(name, module) })
-}
-
-// names reports whether target names the module, fully or by its last parts.
-func names(target, module string) bool {
-	return target == module || strings.HasSuffix(module, "."+target)
 }

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"encoding/json"
 	"io"
 	"math"
 	"os"
@@ -104,7 +105,13 @@ func TestAdapterTargets(t *testing.T) {
 		{"all", "all-linear", ""},
 		{"not among names", []string{"q_proj"}, "k_proj"},
 		{"not in pattern", `.*q_proj`, "k_proj"},
-		{"no tensor", []string{"q_proj", "k_proj", "v_proj"}, "v_proj"},
+		{"a module that the model lacks", []string{"q_proj", "k_proj", "c_attn"}, ""},
+		{"a module without tensors", []string{"q_proj", "k_proj", "v_proj"}, ""},
+		{"output layer without tensors", []string{"q_proj", "k_proj", "lm_head"}, ""},
+		{"embedding without tensors", []string{"q_proj", "k_proj", "embed_tokens"}, ""},
+		{"modules of other models", []string{"query_key_value", "q_proj", "dense_h_to_4h", "k_proj", "gate"}, ""},
+		{"none", nil, ""},
+		{"an empty list", []string{}, "k_proj"},
 		{"wrong kind", 7, adapterConfigName},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -134,22 +141,110 @@ func edited(t *testing.T, changes object) string {
 	return dir
 }
 
+// Settings that change what peft computes, and settings that nobody knows, are refused
+// by name. pissa and its like change the base model when peft loads the adapter.
 func TestAdapterRefuses(t *testing.T) {
-	for key, value := range map[string]any{
-		"peft_type": "IA3", "r": 0, "lora_alpha": 0, "bias": "all", "use_dora": true, "fan_in_fan_out": true, "lora_bias": true,
-		"modules_to_save": []string{"lm_head"}, "rank_pattern": map[string]any{"q_proj": 3}, "alpha_pattern": map[string]any{"q_proj": 3},
-		"layer_replication": []any{[]int{0, 1}}, "trainable_token_indices": []int{1},
+	for _, tt := range []struct {
+		key   string
+		value any
+	}{
+		{"peft_type", "IA3"}, {"peft_type", nil}, {"r", 0}, {"lora_alpha", 0}, {"lora_alpha", -4},
+		{"bias", "all"}, {"bias", "lora_only"}, {"use_dora", true}, {"use_rslora", "yes"}, {"fan_in_fan_out", true}, {"lora_bias", true},
+		{"modules_to_save", []string{"lm_head"}}, {"rank_pattern", object{"q_proj": 3}}, {"alpha_pattern", object{"q_proj": 3}},
+		{"layer_replication", []any{[]int{0, 1}}}, {"trainable_token_indices", []int{1}}, {"target_parameters", []string{"x"}},
+		{"alora_invocation_tokens", []int{1}}, {"megatron_config", object{"a": 1}},
+		{"init_lora_weights", "pissa"}, {"init_lora_weights", "PiSSA"}, {"init_lora_weights", "pissa_niter_16"},
+		{"init_lora_weights", "olora"}, {"init_lora_weights", "OLoRA"}, {"init_lora_weights", "corda"}, {"init_lora_weights", "loftq"},
+		{"init_lora_weights", "lora_ga"}, {"init_lora_weights", "of tomorrow"}, {"init_lora_weights", 1},
+		{"lora_ga_config", object{"direction": "ArB2r"}}, {"use_of_tomorrow", true}, {"scale_of_tomorrow", 0.5},
+		{"tomorrow_config", object{"a": 1}}, {"R", 4},
+		{"layers_to_transform", []int{1}}, {"layers_to_transform", 1}, {"layers_to_transform", "0"},
+		{"exclude_modules", []string{"k_proj"}}, {"exclude_modules", ".*self_attn.*"},
 	} {
-		t.Run(key, func(t *testing.T) {
-			dir := edited(t, object{key: value})
+		t.Run(tt.key, func(t *testing.T) {
+			dir := edited(t, object{tt.key: tt.value})
 			_, err := ReadAdapter(dir)
-			wantError(t, err, dir, adapterConfigName, key)
+			wantError(t, err, dir, tt.key)
 		})
 	}
-	_, err := ReadAdapter(edited(t, object{"r": 3}))
+	_, err := ReadAdapter(edited(t, object{"layers_to_transform": []int{0}, "layers_pattern": "h"}))
+	wantError(t, err, "layers_pattern")
+	_, err = ReadAdapter(edited(t, object{"init_lora_weights": false, "target_modules": []string{"q_proj", "k_proj", "v_proj"}}))
+	wantError(t, err, "v_proj", "init_lora_weights")
+	_, err = ReadAdapter(edited(t, object{"one_of_tomorrow": 1, "another_of_tomorrow": 2}))
+	wantError(t, err, "one_of_tomorrow", "another_of_tomorrow")
+	_, err = ReadAdapter(edited(t, object{"r": 3}))
 	wantError(t, err, "lora_A", "rank is 3")
 	_, err = ReadAdapter(t.TempDir())
 	wantError(t, err, adapterConfigName)
+}
+
+// Settings without effect on a trained adapter pass.
+func TestAdapterHarmless(t *testing.T) {
+	for _, tt := range []struct {
+		key   string
+		value any
+	}{
+		{"task_type", "CAUSAL_LM"}, {"task_type", nil}, {"auto_mapping", object{"base_model_class": "X"}}, {"revision", "main"}, {"peft_version", "0.21.2"},
+		{"inference_mode", false}, {"lora_dropout", 0.1}, {"megatron_core", "megatron.core"}, {"qalora_group_size", 16},
+		{"runtime_config", object{"ephemeral_gpu_offload": false}}, {"ensure_weight_tying", true}, {"layers_pattern", "layers"},
+		{"loftq_config", object{}}, {"loftq_config", object{"loftq_bits": 4}}, {"eva_config", object{"rho": 2.0}}, {"corda_config", object{"corda_method": "ipm"}},
+		{"init_lora_weights", true}, {"init_lora_weights", false}, {"init_lora_weights", "gaussian"}, {"init_lora_weights", "eva"},
+		{"init_lora_weights", "orthogonal"}, {"init_lora_weights", "mica"},
+		{"layers_to_transform", nil}, {"layers_to_transform", []int{}}, {"layers_to_transform", []int{0, 1}}, {"layers_to_transform", 0},
+		{"exclude_modules", nil}, {"exclude_modules", []string{"lm_head"}}, {"exclude_modules", ".*lm_head"},
+		{"use_of_tomorrow", false}, {"config_of_tomorrow", nil}, {"list_of_tomorrow", []int{}},
+		{"use_dora", false}, {"bias", "none"}, {"modules_to_save", nil}, {"rank_pattern", object{}}, {"lora_ga_config", nil},
+	} {
+		t.Run(tt.key, func(t *testing.T) {
+			if _, err := ReadAdapter(edited(t, object{tt.key: tt.value})); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// peft's defaults stand for what is absent.
+func TestAdapterDefaults(t *testing.T) {
+	conf, err := parsePeft([]byte(`{"peft_type":"LORA"}`))
+	if err != nil || conf.Rank != 8 || conf.Alpha != 8 || conf.RSLoRA {
+		t.Errorf("%+v, %v", conf, err)
+	}
+	for _, key := range []string{"r", "lora_alpha"} {
+		_, err := parsePeft([]byte(`{"peft_type":"LORA","` + key + `":null}`))
+		wantError(t, err, key+" is null")
+	}
+}
+
+// FuzzAdapterConfig: a setting of the computation is kept or refused, never dropped.
+func FuzzAdapterConfig(f *testing.F) {
+	for _, s := range []string{
+		`{"peft_type":"LORA","r":2,"lora_alpha":8,"target_modules":["q_proj","k_proj"]}`,
+		`{"peft_type":"LORA","r":2,"init_lora_weights":"pissa_niter_4"}`, `{"peft_type":"LORA","lora_ga_config":{"scale":"stable"}}`,
+		`{"peft_type":"LORA","target_modules":".*(?=q_proj)","exclude_modules":"(","layers_to_transform":0,"layers_pattern":["layers"]}`,
+		`{"peft_type":"LORA","use_rslora":true,"r":null,"x":[[]],"bias":null}`, `[]`, `null`, `{"peft_type":"LORA","R":3}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		conf, err := parsePeft(data)
+		if err != nil {
+			return
+		}
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(data, &all); err != nil {
+			t.Fatalf("taken without being an object: %q", data)
+		}
+		for key, v := range all {
+			if _, ok := peftSettings[key]; !ok && !empty(v) {
+				t.Errorf("%s is not known, and taken: %q", key, data)
+			}
+		}
+		if conf.Rank < 1 || !(conf.Alpha > 0) {
+			t.Errorf("rank %d, alpha %g", conf.Rank, conf.Alpha)
+		}
+		_ = conf.checkModules([]Pair{{Module: "model.layers.0.self_attn.q_proj"}, {Module: "lm_head"}})
+	})
 }
 
 func TestAdapterTensors(t *testing.T) {

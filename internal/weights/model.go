@@ -99,6 +99,9 @@ func (t *Tensors) addFolder(dir string) error {
 	if err := json.Unmarshal(data, &index); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(dir, indexName), err)
 	}
+	if index.WeightMap == nil {
+		return fmt.Errorf("%s has no weight_map: download it again", filepath.Join(dir, indexName))
+	}
 	if err := t.addShards(dir, index.WeightMap); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(dir, indexName), err)
 	}
@@ -115,18 +118,28 @@ func (t *Tensors) addShards(dir string, weightMap map[string]string) error {
 		shards = append(shards, file)
 	}
 	slices.Sort(shards)
+	var missing, elsewhere []string
+	var broken []error
 	for _, file := range slices.Compact(shards) {
-		if err := t.addSafetensors(filepath.Join(dir, file)); err != nil {
-			return err
+		if !exists(filepath.Join(dir, file)) {
+			missing = append(missing, file)
+			continue
 		}
+		broken = append(broken, t.addSafetensors(filepath.Join(dir, file)))
+	}
+	if len(missing) > 0 {
+		broken = append(broken, fmt.Errorf("missing files (download the model again): %s", strings.Join(missing, ", ")))
+	}
+	if err := errors.Join(broken...); err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(weightMap)) {
 		file := weightMap[name]
 		if s := t.byName[name]; s == nil || s.path != filepath.Join(dir, file) {
-			return fmt.Errorf("tensor %s is not in %s: the download is incomplete or inconsistent, download it again", name, file)
+			elsewhere = append(elsewhere, fmt.Sprintf("%s is not in %s", name, file))
 		}
 	}
-	return nil
+	return complain("tensors are not where the index says (the download is incomplete or inconsistent, download it again)", elsewhere)
 }
 
 // check compares the tensors with those the architecture needs.

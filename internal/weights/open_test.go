@@ -159,6 +159,73 @@ func TestShards(t *testing.T) {
 	wantError(t, err, "outside")
 }
 
+// Of several shards that are missing or broken all are named.
+func TestShardsNamed(t *testing.T) {
+	c := tiny(Qwen3)
+	all := []string{"a-1.safetensors", "a-2.safetensors", "a-3.safetensors", "a-4.safetensors"}
+	for _, tt := range []struct {
+		name            string
+		missing, broken []string
+		word            string
+	}{
+		{"one", all[1:2], nil, "missing"},
+		{"two", all[1:3], nil, "missing"},
+		{"first and last", []string{all[0], all[3]}, nil, "missing"},
+		{"all", all, nil, "missing"},
+		{"two broken", nil, all[1:3], "safetensors"},
+		{"missing and broken", all[:1], all[2:], "missing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, weightMap := folder(t, c, SaveOptions{}), map[string]string{}
+			infos := c.Tensors()
+			for i, name := range all {
+				part := infos[i*len(infos)/len(all) : (i+1)*len(infos)/len(all)]
+				for j := range part {
+					part[j].Type = "F32"
+					weightMap[part[j].Name] = name
+				}
+				if err := WriteAtomic(filepath.Join(dir, name), func(w io.Writer) error { return WriteTensors(w, part, get(c)) }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range append([]string{weightsName}, tt.missing...) {
+				if err := os.Remove(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, name := range tt.broken {
+				put(t, filepath.Join(dir, name), "short")
+			}
+			data, _ := json.Marshal(object{"weight_map": weightMap})
+			put(t, filepath.Join(dir, indexName), string(data))
+			_, err := Open(dir)
+			wantError(t, err, append(slices.Concat(tt.missing, tt.broken), tt.word, indexName)...)
+			for _, name := range all {
+				if bad := slices.Contains(slices.Concat(tt.missing, tt.broken), name); !bad && err != nil && strings.Contains(err.Error(), name) {
+					t.Errorf("%s is there, but the error names it: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// An index without weight_map, and tensors that are not where the index says.
+func TestIndexRefuses(t *testing.T) {
+	dir := folder(t, tiny(Qwen3), SaveOptions{})
+	if err := os.Rename(filepath.Join(dir, weightsName), filepath.Join(dir, "a.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	for text, words := range map[string][]string{
+		`{}`:                  {"weight_map"},
+		`{"weight_map":null}`: {"weight_map"},
+		`{"weight_map":{"x":"a.safetensors","y":"a.safetensors"}}`: {"x", "y", "a.safetensors"},
+	} {
+		put(t, filepath.Join(dir, indexName), text)
+		_, err := Open(dir)
+		wantError(t, err, append(words, indexName)...)
+	}
+}
+
 // TestOpenRefuses changes the tensors of a good folder.
 func TestOpenRefuses(t *testing.T) {
 	c := tiny(Llama)
@@ -255,6 +322,12 @@ func TestSafetensorsRefuses(t *testing.T) {
 		{"backwards", safetensorsFile(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}`, 8), "tensor a"},
 		{"negative", safetensorsFile(`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, 8), "invalid shape"},
 		{"overflow", safetensorsFile(`{"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]}}`, 8), "invalid shape"},
+		{"no shape", safetensorsFile(`{"a":{"dtype":"F32","data_offsets":[0,4]}}`, 4), "no shape"},
+		{"shape null", safetensorsFile(`{"a":{"dtype":"F32","shape":null,"data_offsets":[0,4]}}`, 4), "no shape"},
+		{"no offsets", safetensorsFile(`{"a":{"dtype":"F32","shape":[0]}}`, 0), "data_offsets"},
+		{"one offset", safetensorsFile(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0]}}`, 0), "data_offsets"},
+		{"three offsets", safetensorsFile(`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4,8]}}`, 4), "data_offsets"},
+		{"no type", safetensorsFile(`{"a":{"shape":[1],"data_offsets":[0,4]}}`, 4), "tensor a"},
 		{"type", safetensorsFile(`{"a":{"dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8]}}`, 8), "F8_E4M3"},
 		{"type of GGUF", safetensorsFile(`{"a":{"dtype":"Q8_0","shape":[32],"data_offsets":[0,34]}}`, 34), "Q8_0"},
 	} {

@@ -105,9 +105,9 @@ func (t *Tensors) add(s *stored) error {
 
 // entry is one tensor of a safetensors header.
 type entry struct {
-	Type    string    `json:"dtype"`
-	Shape   []int64   `json:"shape"`
-	Offsets [2]uint64 `json:"data_offsets"`
+	Type    string   `json:"dtype"`
+	Shape   []int64  `json:"shape"`
+	Offsets []uint64 `json:"data_offsets"`
 }
 
 // parseSafetensors reads the header of a file of size bytes and checks that
@@ -127,6 +127,9 @@ func parseSafetensors(f io.ReaderAt, size int64) ([]*stored, error) {
 		e := entries[name]
 		if f := formatOf(e.Type); f != nil && f.block > 1 {
 			return nil, fmt.Errorf("tensor %s: %s is not a safetensors type", name, e.Type)
+		}
+		if e.Shape == nil || len(e.Offsets) != 2 {
+			return nil, fmt.Errorf("tensor %s has no shape, or data_offsets %v that are not two: the file is corrupt", name, e.Offsets)
 		}
 		s, err := newStored(name, e.Type, e.Shape)
 		if err != nil {

@@ -113,7 +113,7 @@ func header(infos []Info) ([]byte, error) {
 		default:
 			return nil, fmt.Errorf("tensor %s: type %q cannot be written: want F32 or BF16", info.Name, info.Type)
 		}
-		e := entry{Type: info.Type, Offsets: [2]uint64{at, at + size}, Shape: []int64{}}
+		e := entry{Type: info.Type, Offsets: []uint64{at, at + size}, Shape: []int64{}}
 		for _, d := range info.Shape {
 			e.Shape = append(e.Shape, int64(d))
 		}

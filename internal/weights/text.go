@@ -42,8 +42,8 @@ type Vocabulary struct {
 	AddSpacePrefix     bool
 }
 
-// textFiles are copied along with a model. This package reads only the first two
-// and the last two.
+// textFiles are copied along with a model. The tokens of the first four are read by
+// package token.
 var textFiles = []string{
 	"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
 	"vocab.json", "merges.txt", "chat_template.jinja", "generation_config.json",
@@ -73,8 +73,14 @@ func readText(dir string, c Config) (Text, error) {
 	if t.Files["tokenizer.json"] != nil {
 		t.TokenizerPath = filepath.Join(dir, "tokenizer.json")
 	}
-	if err := t.tokenizerConfig(t.Files["tokenizer_config.json"]); err != nil {
+	whole, err := t.tokenizerConfig(t.Files["tokenizer_config.json"])
+	if err != nil {
 		return t, fmt.Errorf("tokenizer_config.json: %w", err)
+	}
+	if !whole {
+		if err := t.special(t.Files["special_tokens_map.json"]); err != nil {
+			return t, fmt.Errorf("special_tokens_map.json: %w", err)
+		}
 	}
 	if err := t.generationConfig(t.Files["generation_config.json"]); err != nil {
 		return t, fmt.Errorf("generation_config.json: %w", err)
@@ -103,22 +109,41 @@ func (t *Text) templateFiles(dir string) error {
 	return nil
 }
 
-func (t *Text) tokenizerConfig(data []byte) error {
+// tokenizerConfig reports whether the file is whole: it lists the added tokens, and
+// then transformers reads no special_tokens_map.json.
+func (t *Text) tokenizerConfig(data []byte) (whole bool, err error) {
 	if data == nil {
-		return nil
+		return false, nil
 	}
 	var conf struct {
 		Template json.RawMessage `json:"chat_template"`
-		BOS      tokenText       `json:"bos_token"`
-		EOS      tokenText       `json:"eos_token"`
-		PAD      tokenText       `json:"pad_token"`
-		UNK      tokenText       `json:"unk_token"`
+		Added    json.RawMessage `json:"added_tokens_decoder"`
 	}
+	if err := json.Unmarshal(data, &conf); err != nil {
+		return false, err
+	}
+	if err := t.special(data); err != nil {
+		return false, err
+	}
+	return conf.Added != nil, t.templates(conf.Template)
+}
+
+// special takes the special tokens that data has; the others stay.
+func (t *Text) special(data []byte) error {
+	if data == nil {
+		return nil
+	}
+	conf := struct {
+		BOS tokenText `json:"bos_token"`
+		EOS tokenText `json:"eos_token"`
+		PAD tokenText `json:"pad_token"`
+		UNK tokenText `json:"unk_token"`
+	}{tokenText(t.Special.BOS), tokenText(t.Special.EOS), tokenText(t.Special.PAD), tokenText(t.Special.UNK)}
 	if err := json.Unmarshal(data, &conf); err != nil {
 		return err
 	}
 	t.Special = Special{string(conf.BOS), string(conf.EOS), string(conf.PAD), string(conf.UNK)}
-	return t.templates(conf.Template)
+	return nil
 }
 
 // templates takes one template or a list of named ones.
@@ -161,6 +186,7 @@ type tokenText string
 
 // UnmarshalJSON takes "</s>", {"content": "</s>"} and null.
 func (t *tokenText) UnmarshalJSON(data []byte) error {
+	*t = ""
 	if data[0] != '{' {
 		return json.Unmarshal(data, (*string)(t))
 	}

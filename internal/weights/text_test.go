@@ -23,6 +23,11 @@ func TestReadText(t *testing.T) {
 			map[string]string{"default": "T"}, Special{BOS: "<s>", EOS: "</s>"}, []int{9}},
 		{"objects", map[string]string{"tokenizer_config.json": `{"bos_token":{"content":"<s>","lstrip":false},"unk_token":{"content":"?"},"chat_template":null}`},
 			nil, Special{BOS: "<s>", UNK: "?"}, []int{9}},
+		{"the map overrides", map[string]string{"tokenizer_config.json": `{"bos_token":"<s>","eos_token":"</s>","pad_token":"<p>"}`, "special_tokens_map.json": `{"eos_token":{"content":"<|im_end|>"},"pad_token":null,"unk_token":"?"}`},
+			nil, Special{BOS: "<s>", EOS: "<|im_end|>", UNK: "?"}, []int{9}},
+		{"the map alone", map[string]string{"special_tokens_map.json": `{"eos_token":"</s>"}`}, nil, Special{EOS: "</s>"}, []int{9}},
+		{"no map beside a decoder", map[string]string{"tokenizer_config.json": `{"eos_token":"</s>","added_tokens_decoder":{}}`, "special_tokens_map.json": `{"eos_token":"<|im_end|>","pad_token":"<p>"}`},
+			nil, Special{EOS: "</s>"}, []int{9}},
 		{"named templates", map[string]string{"tokenizer_config.json": `{"chat_template":[{"name":"default","template":"D"},{"name":"tool_use","template":"U"}]}`},
 			map[string]string{"default": "D", "tool_use": "U"}, Special{}, []int{9}},
 		{"the file wins", map[string]string{"tokenizer_config.json": `{"chat_template":"T"}`, "chat_template.jinja": "J", "additional_chat_templates/rag.jinja": "R"},
@@ -56,7 +61,7 @@ func TestReadText(t *testing.T) {
 
 func TestReadTextRefuses(t *testing.T) {
 	for name, text := range map[string]string{
-		"tokenizer_config.json": `{"chat_template":7}`, "generation_config.json": `{"eos_token_id":"x"}`,
+		"tokenizer_config.json": `{"chat_template":7}`, "generation_config.json": `{"eos_token_id":"x"}`, "special_tokens_map.json": `{"eos_token":7}`,
 	} {
 		dir := t.TempDir()
 		put(t, filepath.Join(dir, name), text)
