@@ -80,7 +80,7 @@ func (h *Handler) parseChat(data []byte) (req *chatRequest, err error) {
 		}
 		req.sampling.maxTokens, req.sampling.tokensField = req.MaxTokens, "max_tokens"
 	}
-	if req.params, req.n, err = req.sampling.params(h.chat.Stop()); err != nil {
+	if req.params, req.n, err = req.sampling.params(append(h.chat.Stop(), h.chat.Control()...)); err != nil {
 		return nil, err
 	}
 	if err := req.applyToolChoice(); err != nil {
