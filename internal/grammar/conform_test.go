@@ -57,6 +57,12 @@ func TestConforms(t *testing.T) {
 		{"old tuple", `{"type":"array","items":[{"type":"integer"},{"type":"string"}],"additionalItems":false,"minItems":1}`, `[1] [1,"x"]`, `[] [1,2] [1,"x",3]`},
 		{"set", `{"type":"array","items":{"type":"integer"},"uniqueItems":true,"maxItems":2}`, `[1] [1,2]`, `[1,1] [1,2,3]`},
 		{"set of one", `{"type":"array","items":{"enum":["a"]},"uniqueItems":true,"maxItems":1}`, `["a"] []`, `["a","a"]`},
+		{"set of an enumeration", `{"type":"array","items":{"$ref":"#/$defs/e"},"uniqueItems":true,"minItems":2,"$defs":{"e":{"enum":["a","b","c"]}}}`, `["a","b"] ["c","a","b"]`, `["a"] ["a","a"] ["a","b","a"] ["d","a"]`},
+		{"set of 1 and 1.0", `{"type":"array","items":{"enum":[1,1.0,2]},"uniqueItems":true,"minItems":1,"maxItems":2}`, `[1] [2,1]`, `[] [1,1]`},
+		{"Decimal of pydantic", `{"anyOf":[{"type":"number"},{"type":"string","pattern":"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$"}]}`, `1.5 "1.5" "-7" ".5"`, `"." "+" "" "x"`},
+		{"date-time of zod", `{"type":"string","format":"date-time","pattern":"^(?:(?:\\d\\d[2468][048]|\\d\\d[13579][26]|\\d\\d0[48]|[02468][048]00|[13579][26]00)-02-29|\\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|(?:02)-(?:0[1-9]|1\\d|2[0-8])))T(?:(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d+)?)?(?:Z))$"}`, `"2024-02-29T10:00:00Z"`, `"2023-02-29T10:00:00Z" "2024-02-29T10:00:00+01:00"`},
+		{"record of zod", `{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991}}`, `{"a":1} {}`, `{"a":1.5}`},
+		{"oneOf of references", `{"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}],"discriminator":{"propertyName":"kind","mapping":{"cat":"#/$defs/Cat"}},"$defs":{"Cat":{"type":"object","properties":{"kind":{"const":"cat","type":"string"},"lives":{"type":"integer","exclusiveMinimum":0}},"required":["kind","lives"]},"Dog":{"type":"object","properties":{"kind":{"enum":["dog","wolf"]}},"required":["kind"]}}}`, `{"kind":"cat","lives":9} {"kind":"wolf"}`, `{"kind":"cat"} {"kind":"cow"} {"kind":"cat","lives":0}`},
 		{"contains", `{"type":"array","items":{"type":"boolean"},"contains":{"const":true},"maxItems":3}`, `[true] [false,true]`, `[] [false]`},
 		{"nullable", `{"type":"string","nullable":true,"maxLength":3}`, `"abc" null`, `"abcd" 1`},
 		{"not nullable", `{"type":"string","nullable":false}`, `"abc"`, `null`},
@@ -138,7 +144,9 @@ func TestEnforcedWithoutCheck(t *testing.T) {
 	for _, schema := range []string{
 		`{"type":"integer","minimum":0,"maximum":10}`, `{"type":"number","exclusiveMinimum":0}`, `{"type":"string","pattern":"^a+$","maxLength":9}`, `{"type":"string","format":"date-time"}`,
 		`{"type":"array","prefixItems":[{"type":"integer"}],"items":false}`, `{"type":"string","nullable":true}`, `{"type":"integer","multipleOf":10}`, `{"enum":[1,2],"type":"integer"}`,
-		`{"type":"object","properties":{"a":{"type":"integer"}},"minProperties":1,"dependentRequired":{"a":["b"]}}`, `{"type":"string","maxLength":65536}`, `{"anyOf":[{"type":"integer","minimum":0},{"type":"null"}]}`,
+		`{"type":"object","properties":{"a":{"type":"integer"}},"minProperties":1,"dependentRequired":{"a":["b"]}}`, `{"type":"string","maxLength":65536}`, `{"oneOf":[{"type":"integer"},{"type":"string"}]}`, `{"type":"array","items":{"enum":[1,2]},"uniqueItems":true}`,
+		`{"type":"object","propertyNames":{"type":"string","maxLength":5},"additionalProperties":{"type":"integer"}}`, `{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}},"required":["k"]},{"type":"object","properties":{"k":{"const":"b"}},"required":["k"]},{"type":"null"}]}`,
+		`{"anyOf":[{"type":"integer","minimum":0},{"type":"null"}]}`,
 	} {
 		if f, err := JSONSchema([]byte(schema)); err != nil || f.Checked() {
 			t.Errorf("%s: %v, or it is checked", schema, err)

@@ -268,7 +268,9 @@ func (c *compiler) names(o *shape) (*dfa, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
-	c.leave("propertyNames")
+	if !namesByLanguage(all) {
+		c.leave("propertyNames")
+	}
 	if impossible(all) {
 		return words(nil), nil
 	}
@@ -290,6 +292,23 @@ func (c *compiler) names(o *shape) (*dfa, error) {
 		return lengths(low, high), nil
 	}
 	return d.and(lengths(low, high)), nil
+}
+
+// namesByLanguage reports whether names returns all that the schemas say of names.
+func namesByLanguage(all []*schema) bool {
+	for _, s := range all {
+		for key := range s.fields {
+			switch {
+			case key == "type" && string(s.fields[key]) != `"string"`, key == "enum" && len(all) > 1:
+				return false
+			case key == "enum" && slices.ContainsFunc(families(s), func(t string) bool { return t == "string" }):
+				return false
+			case key != "type" && key != "enum" && slices.Contains(combinators, key):
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // pairOf matches members whose name matches exactly the patterns of the set some.

@@ -202,7 +202,7 @@ func (c *compiler) items(all []*schema) (int, error) {
 	}
 	var first [][]*schema // by place
 	var rest []*schema
-	prefixes := make([][]*schema, len(all))
+	prefixes, unique := make([][]*schema, len(all)), false
 	for i, s := range all {
 		if prefixes[i], err = c.list(s, "prefixItems"); err != nil {
 			return 0, err
@@ -211,8 +211,10 @@ func (c *compiler) items(all []*schema) (int, error) {
 			first = append(first, nil)
 		}
 		for _, key := range []string{"uniqueItems", "contains", "unevaluatedItems"} {
-			if raw := string(s.fields[key]); raw != "" && (key != "uniqueItems" || raw == "true" && (high < 0 || high > 1)) {
+			if raw := string(s.fields[key]); raw != "" && key != "uniqueItems" {
 				c.leave(key)
+			} else if raw == "true" && (high < 0 || high > 1) {
+				unique = true
 			}
 		}
 	}
@@ -234,7 +236,72 @@ func (c *compiler) items(all []*schema) (int, error) {
 		}
 		rest = append(rest, more...)
 	}
+	if unique {
+		if literals, ok, err := c.finite(rest); err != nil {
+			return 0, err
+		} else if ok && len(first) == 0 {
+			return c.set(literals, low, high), nil
+		}
+		c.leave("uniqueItems")
+	}
 	return c.tuple(first, rest, low, high)
+}
+
+// maxSet limits the values of which sets are enforced.
+const maxSet = 8
+
+// finite returns literals of all values that conform, if these are listed and few.
+func (c *compiler) finite(all []*schema) (literals []int, ok bool, err error) {
+	var todo []*item
+	for _, s := range all {
+		todo = append(todo, &item{s: s})
+	}
+	branches, err := c.expand(todo, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	seen := map[string]bool{}
+	for _, branch := range branches {
+		list, listed, err := c.values(branch)
+		if err != nil || !listed {
+			return nil, false, err
+		}
+		for _, id := range list {
+			if text := c.nodes[id].literal; !seen[text] {
+				seen[text] = true
+				literals = append(literals, id)
+			}
+		}
+	}
+	return literals, len(literals) <= maxSet, nil
+}
+
+// set matches arrays of different literals.
+func (c *compiler) set(literals []int, low, high int) int {
+	memo := map[int]int{}
+	var from func(used, n int) int
+	from = func(used, n int) int {
+		if id, ok := memo[used]; ok {
+			return id
+		}
+		var kids []int
+		if n >= low {
+			kids = append(kids, c.whitespace)
+		}
+		for i, id := range literals {
+			if used>>i&1 == 1 || high >= 0 && n >= high {
+				continue
+			}
+			more := []int{id, from(used|1<<i, n+1)}
+			if n > 0 {
+				more = append([]int{c.whitespace, c.builder.literal(","), c.whitespace}, more...)
+			}
+			kids = append(kids, c.sequence(more...))
+		}
+		memo[used] = c.alternation(kids...)
+		return memo[used]
+	}
+	return c.sequence(c.builder.literal("["), c.whitespace, from(0, 0), c.builder.literal("]"))
 }
 
 func impossible(all []*schema) bool {
