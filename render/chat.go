@@ -57,6 +57,7 @@ type Chat struct {
 	toolAppend    bool // rendered text stays unchanged when tool results follow
 	userAppend    bool // … when a user's message follows
 	stop          []int
+	control       []int // control tokens that no message has
 	notes         []string
 }
 
@@ -168,9 +169,9 @@ func (c *Chat) Prompt(msgs []chat.Message, tools []chat.Function, o Options) ([]
 	return c.guard.encode(t)
 }
 
-// Parse reads a sampled message up to its first stop token: see [Renderer].
+// Parse reads a sampled message up to its first stop or control token: see [Renderer].
 func (c *Chat) Parse(ids []int) (chat.Message, []CallError) {
-	if end := slices.IndexFunc(ids, func(id int) bool { return slices.Contains(c.stop, id) }); end >= 0 {
+	if end := slices.IndexFunc(ids, func(id int) bool { return slices.Contains(c.stop, id) || slices.Contains(c.control, id) }); end >= 0 {
 		ids = ids[:end]
 	}
 	return c.shape.parse(c.Text(ids), max(c.conf.MaxCalls, 0), c.opens)
@@ -182,6 +183,10 @@ func (c *Chat) Text(ids []int) string { return c.tok.Decode(ids, false) }
 // Stop returns the tokens that end a sampled message, sorted: the template's
 // end-of-message token and the model's end-of-text tokens.
 func (c *Chat) Stop() []int { return slices.Clone(c.stop) }
+
+// Control returns the other control tokens that no message has, sorted. A sampled message
+// ends before such a token, for what follows is an invented turn.
+func (c *Chat) Control() []int { return slices.Clone(c.control) }
 
 // Tokenizer returns the model's tokenizer.
 func (c *Chat) Tokenizer() *Tokenizer { return c.tok }

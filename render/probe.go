@@ -44,6 +44,7 @@ func (c *Chat) probe() error {
 		return err
 	}
 	c.probeTools()
+	c.probeControl()
 	c.probeHistory()
 	if strings.Contains(source, "strftime_now") {
 		c.note("the template inserts the date: %s is used", c.conf.Now.Format("2 January 2006"))
@@ -103,6 +104,24 @@ func (c *Chat) probeStop() error {
 	}
 	c.guard = newGuard(c.tok, c.stop)
 	return nil
+}
+
+// probeControl finds the control tokens that no message has: neither markup of thinking,
+// calls and results, nor what the template itself writes within an assistant's message.
+func (c *Chat) probeControl() {
+	inside := thinkOpen + thinkClose + callOpen + callClose + responseOpen + "<" + resultTag + "></" + resultTag + ">"
+	thinking := probeAnswer
+	thinking.Thinking = "probethought"
+	for _, m := range []chat.Message{probeAct, probeAnswer, thinking} {
+		if text, err := c.written(m); err == nil {
+			inside += text
+		}
+	}
+	for id := range c.tok.Size() {
+		if c.tok.Special(id) && !slices.Contains(c.stop, id) && !strings.Contains(inside, c.tok.Token(id)) {
+			c.control = append(c.control, id)
+		}
+	}
 }
 
 // probeTools finds the first shape that renders a dialogue with tools completely.

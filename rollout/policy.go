@@ -114,6 +114,10 @@ func (p Policy) complete(ctx context.Context, role Role, prompt Prompt, seed uin
 	return turn, m, err
 }
 
+// controller is a renderer that knows the control tokens that no message has. One that
+// is sampled in mid-message ends it.
+type controller interface{ Control() []int }
+
 // sample samples one message after the prompt tokens.
 func (p Policy) sample(ctx context.Context, role Role, prompt []int, seed uint64) (*Turn, error) {
 	params := p.params(role)
@@ -128,6 +132,9 @@ func (p Policy) sample(ctx context.Context, role Role, prompt []int, seed uint64
 	}
 	params.Seed = seed
 	params.Stop = p.Renderer.Stop()
+	if c, ok := p.Renderer.(controller); ok {
+		params.Stop = append(params.Stop, c.Control()...)
+	}
 	seqs, err := p.Sampler.Sample(ctx, prompt, 1, params)
 	if err != nil {
 		return nil, err

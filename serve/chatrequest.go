@@ -34,7 +34,12 @@ type chatBody struct {
 func (h *Handler) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	start := time.Now()
 	data, releaseBody, err := h.readBody(w, r)
-	defer releaseBody()
+	abandoned := false
+	defer func() {
+		if !abandoned {
+			releaseBody()
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -47,9 +52,17 @@ func (h *Handler) chatCompletions(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	defer releaseSlots()
-	gen, err := h.prepare(req)
-	if err != nil {
-		return err
+	work := h.prepareApart(req)
+	var gen generation
+	select {
+	case done := <-work:
+		if gen, err = done.gen, done.err; err != nil {
+			return err
+		}
+	case <-r.Context().Done(): // the slot is free at once, the memory when the work has ended
+		abandoned = true
+		go func() { <-work; releaseBody() }()
+		return r.Context().Err()
 	}
 	resp := &chatResponse{h: h, req: req, gen: gen, start: start, id: newID("chatcmpl-"), created: start.Unix()}
 	if req.Stream {
@@ -80,7 +93,7 @@ func (h *Handler) parseChat(data []byte) (req *chatRequest, err error) {
 		}
 		req.sampling.maxTokens, req.sampling.tokensField = req.MaxTokens, "max_tokens"
 	}
-	if req.params, req.n, err = req.sampling.params(h.chat.Stop()); err != nil {
+	if req.params, req.n, err = req.sampling.params(append(h.chat.Stop(), h.chat.Control()...)); err != nil {
 		return nil, err
 	}
 	if err := req.applyToolChoice(); err != nil {
@@ -130,6 +143,26 @@ func (req *chatRequest) validate() error {
 		req.top = *req.TopLogprobs
 	}
 	return nil
+}
+
+type prepared struct {
+	gen generation
+	err error
+}
+
+// prepareApart is prepare on a goroutine of its own: it takes seconds for a large dialogue.
+func (h *Handler) prepareApart(req *chatRequest) <-chan prepared {
+	out := make(chan prepared, 1)
+	go func() {
+		defer func() {
+			if x := recover(); x != nil {
+				out <- prepared{err: panicked("rendering", x)}
+			}
+		}()
+		gen, err := h.prepare(req)
+		out <- prepared{gen, err}
+	}()
+	return out
 }
 
 // prepare renders the prompt.

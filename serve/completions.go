@@ -131,7 +131,7 @@ func (c *completionRequest) readPrompts() error {
 // echoed prompts.
 func (c *completionRequest) run(ctx context.Context, each func(openai.CompletionChoice) error) (openai.Usage, error) {
 	var u openai.Usage
-	offsets := make([]int, len(c.generations)*c.n)
+	offsets := make([]offset, len(c.generations)*c.n)
 	for i, g := range c.generations {
 		u.PromptTokens += len(g.prompt)
 		for k := range c.n {
@@ -157,7 +157,7 @@ func (c *completionRequest) run(ctx context.Context, each func(openai.Completion
 }
 
 // preamble is the delta of a choice before anything is sampled: the echoed prompt.
-func (c *completionRequest) preamble(prompt, index int, offset *int, each func(openai.CompletionChoice) error) error {
+func (c *completionRequest) preamble(prompt, index int, at *offset, each func(openai.CompletionChoice) error) error {
 	first := openai.CompletionChoice{Index: index}
 	if c.ReturnTokenIDs {
 		first.PromptTokenIDs = c.prompts[prompt]
@@ -172,7 +172,7 @@ func (c *completionRequest) preamble(prompt, index int, offset *int, each func(o
 			if i > 0 {
 				lp = &c.scores[prompt][i-1]
 			}
-			appendToken(first.Logprobs, c.text(id), lp, nil, offset)
+			appendToken(first.Logprobs, c.text(id), lp, nil, at.next(c.h.chat.Tokenizer().Bytes(id)))
 		}
 	}
 	if c.scoring() {
@@ -182,14 +182,14 @@ func (c *completionRequest) preamble(prompt, index int, offset *int, each func(o
 	if first.Text == "" && first.PromptTokenIDs == nil && first.FinishReason == nil {
 		return nil
 	}
-	*offset = utf8.RuneCountInString(first.Text)
+	*at = offset{count: utf8.RuneCountInString(first.Text)}
 	return each(first)
 }
 
 func (c *completionRequest) text(id int) string { return c.h.chat.Tokenizer().Decode([]int{id}, false) }
 
 // choice converts a delta.
-func (c *completionRequest) choice(d delta, offset *int) openai.CompletionChoice {
+func (c *completionRequest) choice(d delta, at *offset) openai.CompletionChoice {
 	out := openai.CompletionChoice{Index: d.index, Text: d.content}
 	if d.finish != "" {
 		out.FinishReason = &d.finish
@@ -204,11 +204,12 @@ func (c *completionRequest) choice(d delta, offset *int) openai.CompletionChoice
 	for _, t := range d.textTokens() {
 		top := map[string]float32{}
 		for _, other := range t.Top {
-			if text := c.text(other.ID); top[text] == 0 { // the most likely of tokens with equal text
+			text := c.text(other.ID)
+			if most, ok := top[text]; !ok || other.Logprob > most { // of tokens with equal text
 				top[text] = other.Logprob
 			}
 		}
-		appendToken(out.Logprobs, c.text(t.ID), &t.Logprob, top, offset)
+		appendToken(out.Logprobs, c.text(t.ID), &t.Logprob, top, at.next(c.h.chat.Tokenizer().Bytes(t.ID)))
 	}
 	return out
 }
@@ -217,13 +218,12 @@ func newTextLogprobs() *openai.TextLogprobs {
 	return &openai.TextLogprobs{Tokens: []string{}, TokenLogprobs: []*float32{}, TopLogprobs: []map[string]float32{}, TextOffset: []int{}}
 }
 
-// appendToken adds a token that starts at *offset, and advances offset past it.
-func appendToken(l *openai.TextLogprobs, text string, logprob *float32, top map[string]float32, offset *int) {
+// appendToken adds a token that starts at the character offset.
+func appendToken(l *openai.TextLogprobs, text string, logprob *float32, top map[string]float32, offset int) {
 	l.Tokens = append(l.Tokens, text)
 	l.TokenLogprobs = append(l.TokenLogprobs, logprob)
 	l.TopLogprobs = append(l.TopLogprobs, top)
-	l.TextOffset = append(l.TextOffset, *offset)
-	*offset += utf8.RuneCountInString(text)
+	l.TextOffset = append(l.TextOffset, offset)
 }
 
 // joinLogprobs appends the lists of m to those of l.

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"envace/engine"
@@ -83,10 +84,27 @@ func (h *Handler) constrain(req *chatRequest, g *generation) error {
 		return badRequest("chat_template_kwargs", "constrained output is not supported while the model thinks: set chat_template_kwargs to {\"enable_thinking\":false}")
 	}
 	g.constraint = func() engine.Constraint { return h.vocabulary().Matcher(req.grammar) }
+	if req.grammar.Checked() {
+		g.check = func(d delta) error { return checkChoice(req.grammar, d) }
+	}
 	g.params.Stop = slices.Clone(h.chat.Stop())
 	g.raw = len(req.tools) == 0
 	if req.ToolChoice != nil && req.ToolChoice.Name != "" {
 		g.read.MaxCalls = 1
 	}
 	return nil
+}
+
+// checkChoice validates what its grammar does not enforce. A text that was truncated has no
+// form yet.
+func checkChoice(g *grammar.Grammar, d delta) error {
+	for _, call := range d.calls {
+		if err := g.Check(call.Function.Name, []byte(call.Function.Arguments)); err != nil {
+			return fmt.Errorf("call of %s: %w", call.Function.Name, err)
+		}
+	}
+	if len(d.calls) > 0 || d.finish == finishLength {
+		return nil
+	}
+	return g.Check("", []byte(d.content))
 }

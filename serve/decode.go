@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"envace/chat"
 )
 
 // ignoredFields are accepted and ignored if they have one of these values, which are
@@ -51,7 +53,7 @@ func decodeStrict(data []byte, v any, ignored map[string][]string, path string) 
 			return badRequest(path+name, "%s%s is not supported", path, name)
 		}
 	}
-	clean, err := json.Marshal(fields)
+	clean, err := chat.Marshal(fields) // which leaves the spelling of texts alone
 	if err != nil {
 		return badJSON(data, err, path)
 	}

@@ -29,11 +29,13 @@ func (g *generation) newDecoder() *decoder {
 	return d
 }
 
-// token adds a token, and finishes the completion at a stop text or the last allowed call.
+// token adds a token, and finishes the completion at a stop token, a stop text or the last
+// allowed call.
 func (d *decoder) token(t engine.Token) {
 	d.delta.tokens = append(d.delta.tokens, t)
 	if d.gen.isStop(t.ID) {
 		d.delta.stopped = true
+		d.end(false)
 		return
 	}
 	d.text(d.stop.add(d.utf8.add(d.gen.h.chat.Tokenizer().Bytes(t.ID))))

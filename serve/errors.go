@@ -41,6 +41,7 @@ const (
 	codeModel  = "model_not_found"
 	codeKey    = "invalid_api_key"
 	codeBusy   = "rate_limit_exceeded"
+	codeSchema = "schema_not_met"
 )
 
 // asAPIError converts any error to an error response.

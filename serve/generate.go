@@ -2,6 +2,8 @@ package serve
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -43,6 +45,7 @@ type generation struct {
 	raw        bool // plain text: do not parse thinking and calls
 	read       render.ReadOptions
 	constraint func() engine.Constraint // nil: unconstrained
+	check      func(delta) error        // of a whole choice; nil: none
 }
 
 // generateAll samples n choices of each generation concurrently and calls each with
@@ -85,8 +88,46 @@ func generateAll(ctx context.Context, gens []generation, n int, each func(delta)
 	return nil
 }
 
-// run samples one choice.
+// maxDraws limits how often a choice is drawn whose grammar leaves something to check.
+const maxDraws = 8
+
+// run samples one choice. If it must be checked, it is emitted whole, and drawn again with
+// other seeds until it conforms.
 func (g generation) run(ctx context.Context, emit func(delta)) {
+	if g.check == nil {
+		g.draw(ctx, emit)
+		return
+	}
+	var err error
+	for i := range maxDraws {
+		again := g
+		if again.params.Seed = openai.ChoiceSeed(g.params.Seed, i*maxChoices); i > 0 && g.params.Temperature == 0 {
+			again.params.Temperature = 1 // else it would be the same
+		}
+		var whole delta
+		again.draw(ctx, func(d delta) { whole.add(d) })
+		if whole.err == nil {
+			err = g.check(whole)
+		}
+		if whole.err != nil || err == nil {
+			emit(whole)
+			return
+		}
+	}
+	emit(delta{err: newAPIError(http.StatusUnprocessableEntity, "invalid_request_error", "", codeSchema, fmt.Sprintf("%d answers were drawn: %v", maxDraws, err))})
+}
+
+// add appends the later delta of the same choice.
+func (d *delta) add(next delta) {
+	d.thinking += next.thinking
+	d.content += next.content
+	d.calls = append(d.calls, next.calls...)
+	d.tokens = append(d.tokens, next.tokens...)
+	d.stopped, d.finish, d.err = next.stopped, next.finish, next.err
+}
+
+// draw samples one choice once.
+func (g generation) draw(ctx context.Context, emit func(delta)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	queue := newTokenQueue()

@@ -67,8 +67,7 @@ func (h *Handler) handle(pattern string, serve func(http.ResponseWriter, *http.R
 		defer func() { finish(out.status) }()
 		defer func() {
 			if x := recover(); x != nil {
-				slog.Error("panic in a request", "path", path, "panic", x, "stack", string(debug.Stack()))
-				out.writeError(newAPIError(http.StatusInternalServerError, "server_error", "", "", "internal server error: see the server log"))
+				out.writeError(panicked(path, x))
 			}
 		}()
 		err := h.authorize(r, path)
@@ -79,6 +78,12 @@ func (h *Handler) handle(pattern string, serve func(http.ResponseWriter, *http.R
 			out.writeError(err)
 		}
 	})
+}
+
+// panicked logs a panic while it is recovered, and returns the error response.
+func panicked(where string, x any) error {
+	slog.Error("panic in a request", "path", where, "panic", x, "stack", string(debug.Stack()))
+	return newAPIError(http.StatusInternalServerError, "server_error", "", "", "internal server error: see the server log")
 }
 
 // ServeHTTP serves one request.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"envace/internal/openai"
+	"envace/render"
 
 	"go.uber.org/goleak"
 )
@@ -413,4 +414,46 @@ func TestGoneInMidStream(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client that leaves while its dialogue is rendered frees its slot at once.
+func TestLeavesWhileRendered(t *testing.T) {
+	base := baseChat(t)
+	var loop strings.Builder // a template that takes a second
+	loop.WriteString(`{% for i in range(40) %}{% for m in messages %}{% set x = m.content | replace("l", "ll") | upper | lower %}{% endfor %}{% endfor %}`)
+	loop.WriteString(`{% for m in messages %}<|im_start|>{{ m.role }} {{ m.content }}<|im_end|>{% endfor %}`)
+	c, err := render.New(base.Tokenizer(), render.Config{Template: loop.String(), EOS: base.Stop(), MaxCalls: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newFakeSampler(c)
+	p.text = "ok"
+	addr, h := startServer(t, p, func(o *Options) { o.Slots, o.Timeouts = 1, Timeouts{} })
+	large := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("hello ", 1<<20) + `"}]}`
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/chat/completions", strings.NewReader(large))
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := func() int { n, _ := h.admission.load(); return n }
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			resp.Body.Close()
+			t.Error("the dialogue was rendered too soon to test anything")
+		}
+	}()
+	eventually(t, "the slot is taken", func() bool { return free() == 0 })
+	cancel()
+	<-done
+	left := time.Now()
+	eventually(t, "the slot is free", func() bool { return free() == 1 })
+	if took := time.Since(left); took > 300*time.Millisecond {
+		t.Errorf("the slot was held for %v", took)
+	}
+	if h.bodyBytes.Load() == 0 {
+		t.Error("the dialogue was rendered too soon to test anything")
+	}
+	eventually(t, "the memory is free", func() bool { return h.bodyBytes.Load() == 0 })
 }

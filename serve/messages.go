@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -87,6 +88,7 @@ func parseMessage(w openai.Message, path string) (chat.Message, error) {
 	default:
 		return m, badRequest(path+"role", "%srole is %q: want system, developer, user, assistant or tool", path, w.Role)
 	}
+	w.Reasoning = cmp.Or(w.Reasoning, w.Reasoning2)
 	switch {
 	case w.Role != "assistant" && (len(w.ToolCalls) > 0 || w.Reasoning != "" || w.Refusal != nil):
 		return m, badRequest(path+"role", "%srole is %s: only assistant messages have tool_calls, reasoning_content or refusal", path, w.Role)

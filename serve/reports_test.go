@@ -177,3 +177,29 @@ func TestDecoys(t *testing.T) {
 		}
 	}
 }
+
+// Thinking in history is read from both fields in use.
+func TestReasoningInHistory(t *testing.T) {
+	base := baseChat(t)
+	c, err := render.New(base.Tokenizer(), render.Config{Template: telling, EOS: base.Stop(), MaxCalls: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &recorder{fakeSampler: newFakeSampler(c)}
+	w.text = "ok"
+	url := served(t, w.fakeSampler, func(o *Options) { o.Sampler = w })
+	prompt := func(fields string) (int, string) {
+		w.asked = []string{" {MaxTokens"}
+		status, _ := post(t, url+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"`+fields+`},{"role":"user","content":"q"}]}`)
+		return status, strings.Split(w.asked[len(w.asked)-1], " {MaxTokens")[0]
+	}
+	_, want := prompt(`,"reasoning_content":"hm"`)
+	for _, fields := range []string{`,"reasoning":"hm"`, `,"reasoning":"hm","reasoning_content":null`, `,"reasoning":"hm","reasoning_content":"hm"`, `,"reasoning":null,"reasoning_content":"hm"`, `,"reasoning":"hm","reasoning_content":""`} {
+		if status, got := prompt(fields); status != 200 || got != want || !strings.Contains(got, "hm") {
+			t.Errorf("%s: %d %q, want %q", fields, status, got, want)
+		}
+	}
+	if status, body := post(t, url+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"q","reasoning":"hm"}]}`); status != 400 || !strings.Contains(body, "reasoning") {
+		t.Errorf("of a user: %d %s", status, body)
+	}
+}

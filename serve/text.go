@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -22,20 +23,49 @@ func (c *utf8Decoder) take(end bool) string {
 	var out strings.Builder
 	rest := c.pending
 	for len(rest) > 0 {
-		r, n := utf8.DecodeRune(rest)
-		if r == utf8.RuneError && n == 1 {
-			if !end && !utf8.FullRune(rest) {
-				break
-			}
-			for n < len(rest) && n < utf8.UTFMax && !utf8.FullRune(rest[:n+1]) {
-				n++
-			}
+		if !end && !utf8.FullRune(rest) {
+			break
 		}
+		r, n := decodeRune(rest)
 		out.WriteRune(r)
 		rest = rest[n:]
 	}
 	c.pending = append(c.pending[:0], rest...)
 	return out.String()
+}
+
+// offset counts the characters of a text that comes in tokens.
+type offset struct {
+	count int         // complete characters
+	text  utf8Decoder // has the beginning of the next
+}
+
+// next returns the place of the character in which a token with these bytes begins, and
+// goes on to its end.
+func (o *offset) next(token []byte) int {
+	split := len(o.text.pending)
+	all := append(slices.Clone(o.text.pending), token...)
+	before, at := o.count, 0
+	for at < split && utf8.FullRune(all[at:]) {
+		_, n := decodeRune(all[at:])
+		if at+n > split {
+			break // the token goes on with a character
+		}
+		before, at = before+1, at+n
+	}
+	o.count += utf8.RuneCountInString(o.text.add(token))
+	return before
+}
+
+// decodeRune returns the first character of text and its length. Invalid bytes are one
+// U+FFFD for each maximal subpart.
+func decodeRune(text []byte) (r rune, n int) {
+	if r, n = utf8.DecodeRune(text); r == utf8.RuneError && n == 1 {
+		for n < len(text) && n < utf8.UTFMax && !utf8.FullRune(text[:n+1]) {
+			n++
+		}
+	}
+	return r, n
 }
 
 // stopMatcher finds stop sequences in streamed text. It holds back a suffix that may be

@@ -125,3 +125,41 @@ func carryOut(s *Sampler, calls ...*call) {
 	s.mu.Unlock()
 	s.run()
 }
+
+// A call that is cancelled while it waits behind another ends at once.
+func TestCancelledWhileItWaits(t *testing.T) {
+	e := lively(t, weights.Qwen3, Options{})
+	s := sampler(t, e)
+	rnd := model.NewRand(2)
+	rows := forestRows(&rnd, 4, 40, 8)
+	data := forestData(&rnd, rows)
+	want := forwardBackward(t, e, data, goldenPPO)
+	gradients(e)
+	for name, call := range map[string]func(ctx context.Context) error{
+		"logprobs":         func(ctx context.Context) error { _, err := s.Logprobs(ctx, rows); return err },
+		"forward backward": func(ctx context.Context) error { _, err := e.ForwardBackward(ctx, data, goldenPPO); return err },
+		"optimiser step":   func(ctx context.Context) error { _, err := e.OptimStep(ctx, adam); return err },
+		"save":             func(ctx context.Context) error { return e.Save(ctx, t.TempDir()+"/x") },
+	} {
+		e.state.eval <- struct{}{} // another is under way
+		e.train <- struct{}{}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- call(ctx) }()
+		time.Sleep(5 * time.Millisecond)
+		cancel()
+		select {
+		case err := <-done:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s waits on", name)
+		}
+		e.state.eval.leave()
+		e.train.leave()
+	}
+	if got := forwardBackward(t, e, data, goldenPPO); got.Loss != want.Loss {
+		t.Errorf("loss %g after cancelled calls, %g before", got.Loss, want.Loss)
+	}
+}

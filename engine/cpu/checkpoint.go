@@ -64,11 +64,10 @@ func (e *Engine) adapter() weights.Adapter {
 // Save writes a checkpoint folder at path atomically: the output of Export in
 // float32, and the optimiser state. Accumulated gradients are not saved.
 func (e *Engine) Save(ctx context.Context, path string) error {
-	if err := ctx.Err(); err != nil {
+	if err := e.train.enter(ctx); err != nil {
 		return err
 	}
-	e.train.Lock()
-	defer e.train.Unlock()
+	defer e.train.leave()
 	err := weights.ReplaceDir(path, func(tmp string) error {
 		if err := e.Export(tmp, ExportOptions{}); err != nil {
 			return err
@@ -106,11 +105,10 @@ func (e *Engine) writeOptimiser(w io.Writer) error {
 // Samplers become stale and accumulated gradients are cleared. The next step is
 // bit-identical to the step after Save. On an error nothing has changed.
 func (e *Engine) Load(ctx context.Context, path string) error {
-	if err := ctx.Err(); err != nil {
+	if err := e.train.enter(ctx); err != nil {
 		return err
 	}
-	e.train.Lock()
-	defer e.train.Unlock()
+	defer e.train.leave()
 	e.state.mu.Lock()
 	defer e.state.mu.Unlock()
 	if err := e.load(path); err != nil {
@@ -150,8 +148,8 @@ func (e *Engine) load(path string) error {
 // Restart resets AdamW's moments and step count, for a new objective: a second
 // moment from larger gradients would slow down its first hundred steps.
 func (e *Engine) Restart() {
-	e.train.Lock()
-	defer e.train.Unlock()
+	e.train <- struct{}{}
+	defer e.train.leave()
 	e.step = 0
 	for _, p := range e.state.m.Trained() {
 		clear(p.M)

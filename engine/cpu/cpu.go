@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"envace/engine"
 	"envace/internal/kernel"
@@ -55,7 +56,8 @@ type Engine struct {
 
 	state *state
 
-	train  sync.Mutex // one ForwardBackward at a time
+	train  gate        // one ForwardBackward at a time
+	spoilt atomic.Bool // the gradients are to be cleared: a call was cancelled while it waited
 	runner *model.Runner
 	step   int // optimiser steps taken
 
@@ -141,7 +143,7 @@ func build(cfg weights.Config, o Options, read func(string, []float32) error) (*
 	if err := addAdapter(m, cfg, o, adapter); err != nil {
 		return nil, err
 	}
-	return &Engine{cfg: cfg, o: o, state: newState(m, o, bounds), runner: model.NewRunner(m, o.BatchTokens, true)}, nil
+	return &Engine{cfg: cfg, o: o, state: newState(m, o, bounds), runner: model.NewRunner(m, o.BatchTokens, true), train: newGate()}, nil
 }
 
 // readAdapter reads the adapter named in o, nil if there is none, and copies the

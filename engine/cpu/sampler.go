@@ -21,12 +21,12 @@ type state struct {
 	prefill     int // maximum prompt tokens per step
 	budget      budget
 
-	eval   sync.Mutex
+	eval   gate          // one scoring at a time
 	runner *model.Runner // for Logprobs; created on first use
 }
 
 func newState(m *model.Model, o Options, b budget) *state {
-	return &state{m: m, cacheTokens: o.CacheTokens, batchTokens: o.BatchTokens, prefill: prefillTokens, budget: b}
+	return &state{m: m, cacheTokens: o.CacheTokens, batchTokens: o.BatchTokens, prefill: prefillTokens, budget: b, eval: newGate()}
 }
 
 // checkRow returns an error for a row that cannot be trained on or scored.
@@ -204,8 +204,10 @@ func (s *Sampler) Logprobs(ctx context.Context, rows [][]int) (out [][]float32, 
 
 // measure computes the log-probabilities listed in asks.
 func (s *Sampler) measure(ctx context.Context, rows [][]int, asks []model.Ask, got func(i int, lp float32)) (err error) {
-	s.state.eval.Lock()
-	defer s.state.eval.Unlock()
+	if err := s.state.eval.enter(ctx); err != nil {
+		return err
+	}
+	defer s.state.eval.leave()
 	defer func() {
 		if x := recover(); x != nil {
 			s.state.runner = nil

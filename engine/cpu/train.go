@@ -22,8 +22,12 @@ func (e *Engine) ForwardBackward(ctx context.Context, data []engine.Datum, loss 
 	if err := checkLoss(loss); err != nil {
 		return engine.Result{}, fmt.Errorf("forward backward: %w", err)
 	}
-	e.train.Lock()
-	defer e.train.Unlock()
+	if err := e.train.enter(ctx); err != nil {
+		e.spoilt.Store(true)
+		return engine.Result{}, fmt.Errorf("forward backward (accumulated gradients cleared): %w", err)
+	}
+	defer e.train.leave()
+	e.clearSpoilt()
 	e.state.mu.RLock()
 	defer e.state.mu.RUnlock()
 	defer func() {
@@ -37,6 +41,13 @@ func (e *Engine) ForwardBackward(ctx context.Context, data []engine.Datum, loss 
 		}
 	}()
 	return e.forwardBackward(ctx, data, loss)
+}
+
+// clearSpoilt clears the gradients if a call was cancelled while it waited.
+func (e *Engine) clearSpoilt() {
+	if e.spoilt.Swap(false) {
+		e.state.m.ZeroGrad()
+	}
 }
 
 func (e *Engine) forwardBackward(ctx context.Context, data []engine.Datum, loss engine.Loss) (engine.Result, error) {
@@ -175,11 +186,11 @@ func (e *Engine) OptimStep(ctx context.Context, adam engine.Adam) (norm float64,
 	if err := checkAdam(adam); err != nil {
 		return 0, fmt.Errorf("optimiser step: %w", err)
 	}
-	if err := ctx.Err(); err != nil {
+	if err := e.train.enter(ctx); err != nil {
 		return 0, err
 	}
-	e.train.Lock()
-	defer e.train.Unlock()
+	defer e.train.leave()
+	e.clearSpoilt()
 	e.state.mu.Lock()
 	defer e.state.mu.Unlock()
 	m := e.state.m

@@ -7,8 +7,9 @@ import (
 
 // Grammar is a context-free grammar over bytes. Nodes refer to each other by index.
 type Grammar struct {
-	nodes []node
-	start int
+	nodes  []node
+	start  int
+	checks map[string]*check // what it does not enforce: see Check
 }
 
 type kind int

@@ -151,10 +151,12 @@ func TestAllows(t *testing.T) {
 // Errors of schemas that cannot be enforced name the keyword.
 func TestSchemaRefuses(t *testing.T) {
 	for schema, want := range map[string]string{
-		`5`: "not a schema", `{`: "not a schema", `false`: "not a schema", `{"type":"strange"}`: `"strange"`, `{"type":"string","pattern":"a+"}`: "pattern",
-		`{"type":"integer","minimum":1}`: "minimum", `{"oneOf":[{}]}`: "oneOf", `{"$ref":"#/$defs/x"}`: "does not resolve", `{"$ref":"other.json"}`: "within the same schema", `{"$ref":"#"}`: "circular",
-		`{"anyOf":[{"$ref":"#"},{"type":"null"}]}`: "circular", `{"type":"object","required":["x"]}`: `"x"`, `{"enum":[]}`: "enum", `{"anyOf":[{"type":"null"}],"properties":{}}`: "beside anyOf",
-		`{"type":"array","minItems":3,"maxItems":1}`: "more than", `{"type":"string","maxLength":1000000}`: "10000", `{"allOf":[{},{}]}`: "allOf", `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"not":{}}}}}}`: "#/properties/a/properties/b",
+		`5`: "not a schema", `{`: "not a schema", `false`: "no value", `{"type":"strange"}`: `"strange"`, `{"type":"string","pattern":"(a)\\1"}`: "pattern", `{"type":"string","pattern":"a(?=b)"}`: "pattern",
+		`{"$ref":"#/$defs/x"}`: "does not resolve", `{"$ref":"other.json"}`: "within the same schema", `{"$ref":"#"}`: "circular",
+		`{"anyOf":[{"$ref":"#"},{"type":"null"}]}`: "circular", `{"enum":[]}`: "enum", `{"strange":1}`: "keyword strange", `{"properties":{"a":{"$dynamicRef":"#x"}}}`: "$dynamicRef",
+		`{"type":"array","minItems":3,"maxItems":1}`: "no value", `{"type":"string","minLength":2,"maxLength":1}`: "more than", `{"type":"string","maxLength":-1}`: "maxLength", `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"unheard":{}}}}}}`: "#/properties/a/properties/b",
+		`{"type":"integer","minimum":5,"maximum":4}`: "no value", `{"type":"integer","multipleOf":0}`: "multipleOf", `{"not":{}}`: "no value", `{"type":"object","properties":{"a":false},"required":["a"]}`: "no value",
+		`{"$schema":"http://example.com/own"}`: "$schema", `{"properties":{"a":{"$id":"b"}}}`: "$id", `{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`: "no value",
 	} {
 		if _, err := JSONSchema([]byte(schema)); !errors.Is(err, ErrSchema) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", schema, err)
@@ -186,7 +188,7 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%+v, %d calls: %q: %v", tt.form, tt.max, tt.text, got)
 		}
 	}
-	if _, err := ToolCalls([]Tool{{"f", []byte(`{"type":"object","properties":{"a":{"type":"string","pattern":"x"}}}`)}}, hermes, 1); err == nil || !strings.Contains(err.Error(), "tool f: ") {
+	if _, err := ToolCalls([]Tool{{"f", []byte(`{"type":"object","properties":{"a":{"type":"string","pattern":"(x)\\1"}}}`)}}, hermes, 1); err == nil || !strings.Contains(err.Error(), "tool f: ") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -220,16 +222,62 @@ func TestMask(t *testing.T) {
 	}
 }
 
+// Whatever the schema, sampling runs into no dead end, and a text that ends conforms.
 func FuzzSchema(f *testing.F) {
-	f.Add([]byte(`{"type":"object","properties":{"a":{"$ref":"#"}}}`))
-	f.Fuzz(func(t *testing.T, schema []byte) {
-		form, err := JSONSchema(bytes.Clone(schema))
+	for _, seed := range []string{
+		`{"type":"object","properties":{"a":{"$ref":"#"}}}`, `{"type":"number","minimum":-1.5,"exclusiveMaximum":20,"multipleOf":0.5}`, `{"type":"string","pattern":"^(?!a)[^b]{2,}$","maxLength":4}`,
+		`{"type":"array","prefixItems":[{"enum":["\u003c"]}],"items":{"type":"null"},"maxItems":3}`, `{"allOf":[{"minProperties":1},{"patternProperties":{"^a":{"const":1}},"additionalProperties":false}]}`,
+		`{"oneOf":[{"type":"integer"},{"minimum":2}],"nullable":true}`, `{"dependencies":{"a":["b"]},"properties":{"a":true,"b":{"format":"date"}},"propertyNames":{"maxLength":1}}`,
+	} {
+		f.Add([]byte(seed), uint64(1))
+	}
+	v, tokens, stop := pieces()
+	f.Fuzz(func(t *testing.T, schema []byte, seed uint64) {
+		if len(schema) > 2000 {
+			return
+		}
+		g, err := JSONSchema(bytes.Clone(schema))
 		if err != nil {
 			return
 		}
-		m := newAutomaton(form)
-		for b := range 256 {
-			m.next(m.start, byte(b))
+		m, rnd := v.Matcher(g), rand.New(rand.NewPCG(seed, 3))
+		var drawn []int
+		var text []byte
+		for len(drawn) < 100 {
+			var can []int
+			for id, mask := 0, m.Allow(drawn); id <= stop; id++ {
+				if mask[id/64]>>(id%64)&1 == 1 {
+					can = append(can, id)
+				}
+			}
+			if len(can) == 0 {
+				t.Fatalf("nothing may follow %q", text)
+			}
+			id := can[rnd.IntN(len(can))]
+			if id == stop {
+				conformsOrChecked(t, schema, g, text)
+				return
+			}
+			drawn, text = append(drawn, id), append(text, tokens[id]...)
 		}
 	})
+}
+
+func conformsOrChecked(t *testing.T, schema []byte, g *Grammar, text []byte) {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatalf("%q is not JSON: %v", text, err)
+	}
+	doc, err := modern(schema, "#")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := newChecker(doc)
+	if err != nil {
+		return
+	}
+	if valid, err := k.at("#"); err == nil && valid.Validate(value) != nil && g.Check("", text) == nil {
+		t.Fatalf("%q does not conform: %v", text, valid.Validate(value))
+	}
 }

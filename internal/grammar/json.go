@@ -13,10 +13,11 @@ type builder struct {
 	anyValue   int // any JSON value, created on first use
 	anyChar    int
 	whitespace int
+	sets       map[string]int // nodes of classes
 }
 
 func newBuilder() *builder {
-	b := &builder{nodes: make([]node, 1)} // 0 is no node
+	b := &builder{nodes: make([]node, 1), sets: map[string]int{}} // 0 is no node
 	b.whitespace = b.repeat(b.class(" \t\n\r"), 0, maxWhitespace)
 	return b
 }
@@ -37,11 +38,16 @@ func (b *builder) repeat(kid, min, max int) int {
 }
 
 func (b *builder) class(bytes string) int {
+	key := "class " + bytes
+	if id, ok := b.sets[key]; ok {
+		return id
+	}
 	var set [256]bool
 	for i := range len(bytes) {
 		set[bytes[i]] = true
 	}
-	return b.add(node{kind: class, set: &set})
+	b.sets[key] = b.add(node{kind: class, set: &set})
+	return b.sets[key]
 }
 
 // ranges matches a byte in one of the ranges lo, hi, lo, hi, …
@@ -102,15 +108,20 @@ func (b *builder) boolean() int { return b.alternation(b.literal("true"), b.lite
 func (b *builder) value() int {
 	if b.anyValue == 0 {
 		b.anyValue = b.add(node{kind: alternation})
-		b.nodes[b.anyValue].children = []int{b.str(0, -1), b.number(), b.boolean(), b.literal("null"), b.object(b.anyValue, -1), b.array(b.anyValue, 0, -1)}
+		b.nodes[b.anyValue].children = []int{b.str(0, -1), b.number(), b.boolean(), b.literal("null"), b.object(b.anyString(), b.anyValue, 0, -1), b.array(b.anyValue, 0, -1)}
 	}
 	return b.anyValue
 }
 
-// object matches an object with at most max members of any name.
-func (b *builder) object(value, max int) int {
-	pair := b.sequence(b.str(0, -1), b.whitespace, b.literal(":"), b.whitespace, value)
-	return b.list("{", pair, "}", 0, max)
+func (b *builder) anyString() int { return b.str(0, -1) }
+
+// object matches an object with min to max members of any names that match key.
+func (b *builder) object(key, value, min, max int) int {
+	return b.list("{", b.pair(key, value), "}", min, max)
+}
+
+func (b *builder) pair(key, value int) int {
+	return b.sequence(key, b.whitespace, b.literal(":"), b.whitespace, value)
 }
 
 func (b *builder) array(item, min, max int) int { return b.list("[", item, "]", min, max) }

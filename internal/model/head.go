@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"fmt"
 
 	"envace/internal/kernel"
@@ -63,9 +64,15 @@ type Slope func(i int, lp float32) float32
 
 // run computes the log-probabilities of the entries, which are sorted by Row, from
 // the residual stream x, in chunks of whole rows. If dx is not nil, the gradient
-// given by slope is written into the entries' rows of dx, which must be zero.
-func (h *head) run(x, dx []float32, entries []Entry, slope Slope) error {
+// given by slope is written into the entries' rows of dx, which must be zero. It stops
+// between chunks with an error if ctx is done.
+func (h *head) run(ctx context.Context, x, dx []float32, entries []Entry, slope Slope) error {
 	for from := 0; from < len(entries); {
+		if from > 0 { // the layers before have looked already
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
 		h.starts = h.starts[:0]
 		to := from
 		for ; to < len(entries); to++ {

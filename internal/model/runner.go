@@ -93,7 +93,7 @@ func (r *worker) some(ctx context.Context, rows [][]int, sorted []int, asks []As
 		clear(dx)
 	}
 	last := r.pass.after(len(r.m.layers) - 1)
-	if err := r.head.run(last, dx, r.asks, func(i int, lp float32) float32 { return slope(r.order[i], lp) }); err != nil {
+	if err := r.head.run(ctx, last, dx, r.asks, func(i int, lp float32) float32 { return slope(r.order[i], lp) }); err != nil {
 		return err
 	}
 	if !r.train {

@@ -77,6 +77,7 @@ type Message struct {
 	Role       string     `json:"role"` // system, developer, user, assistant or tool
 	Content    *Content   `json:"content"`
 	Reasoning  string     `json:"reasoning_content,omitempty"` // extension: thinking
+	Reasoning2 string     `json:"reasoning,omitempty"`         // another name of it
 	Refusal    *string    `json:"refusal,omitempty"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`

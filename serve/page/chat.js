@@ -60,23 +60,25 @@ async function reach(path, options) {
   return response;
 }
 
+// tools returns the tools as they were typed: parsing them would round large integers.
 function tools() {
+  const typed = $("tools").value;
   try {
-    return JSON.parse($("tools").value);
+    JSON.parse(typed);
   } catch (error) {
     throw new Error("the tools in the settings are not valid JSON: " + error.message);
   }
+  return typed;
 }
 
+// request returns the body of a request.
 function request() {
   const body = { model, messages, stream: true, temperature: Number($("temperature").value), max_tokens: Number($("most").value) };
   if ($("system").value) body.messages = [{ role: "system", content: $("system").value }, ...messages];
-  if ($("tools").value.trim()) {
-    body.tools = tools();
-    // After a tool result the model may reply: it would call tools forever.
-    body.tool_choice = messages.at(-1).role === "user" || $("choice").value === "none" ? $("choice").value : "auto";
-  }
-  return body;
+  if (!$("tools").value.trim()) return JSON.stringify(body);
+  // After a tool result the model may reply: it would call tools forever.
+  body.tool_choice = messages.at(-1).role === "user" || $("choice").value === "none" ? $("choice").value : "auto";
+  return JSON.stringify(body).slice(0, -1) + ',"tools":' + tools() + "}";
 }
 
 async function* events(response) {
@@ -133,7 +135,7 @@ async function answer() {
   let finish = "stopped", failed = false;
   try {
     if (!model) await findModel();
-    const response = await reach("v1/chat/completions", { method: "POST", headers: headers(), body: JSON.stringify(request()), signal: busy.signal });
+    const response = await reach("v1/chat/completions", { method: "POST", headers: headers(), body: request(), signal: busy.signal });
     for await (const event of events(response)) {
       if (event.error) throw new Error(event.error.message);
       for (const choice of event.choices) {

@@ -37,8 +37,8 @@ type Client struct {
 	MaxConcurrent int           // requests in flight; 0 means unlimited
 	Budget        *Budget       // nil means unlimited; may be shared between clients
 	Log           io.Writer     // gets a JSON line per attempt, without keys; may be nil
-	// SendThinking sends the thinking of earlier messages as reasoning_content, which
-	// some servers reject.
+	// SendThinking sends the thinking of earlier messages, which some servers reject: as
+	// reasoning_content, or as reasoning to a server that has written that.
 	SendThinking bool
 
 	semaphoreOnce sync.Once
@@ -89,6 +89,12 @@ func (c *Client) chat(ctx context.Context, req openai.ChatRequest, on func(conte
 	}, func() (any, chat.Usage) { return got.logValue(), got.usage })
 	if err != nil {
 		return chat.Message{}, got.usage, fmt.Errorf("model %s at %s: %w", c.Model, c.host(), err)
+	}
+	if len(got.thinking) > 0 {
+		if d, _ := c.dialect.Load().(dialect); d.reasoning != got.reasoning {
+			d.reasoning = got.reasoning
+			c.dialect.Store(d)
+		}
 	}
 	m, usage, err := got.message()
 	for i, call := range m.Calls {

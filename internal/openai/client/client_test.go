@@ -48,6 +48,15 @@ func sends(kind, body string) http.HandlerFunc {
 	}
 }
 
+// recording answers with a body and keeps the last request.
+func recording(asked *string, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		data, _ := io.ReadAll(r.Body)
+		*asked = string(data)
+		sends(whole, body)(w, r)
+	}
+}
+
 const (
 	whole = "application/json"
 	sse   = "text/event-stream; charset=utf-8"

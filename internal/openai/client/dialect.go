@@ -12,6 +12,7 @@ type dialect struct {
 	completionTokens bool // wants max_completion_tokens for max_tokens
 	bareSchema       bool // wants schemas beside the type json_object
 	textBesideCalls  bool // wants "" for null content beside calls
+	reasoning        bool // names thinking reasoning, for reasoning_content
 }
 
 // learn returns d adapted to the error response, with the given body, to a request in d.
@@ -49,6 +50,12 @@ func (d dialect) body(req openai.ChatRequest) any {
 			if req.Messages[i].Content == nil {
 				req.Messages[i].Content = &none
 			}
+		}
+	}
+	if d.reasoning {
+		req.Messages = slices.Clone(req.Messages)
+		for i, m := range req.Messages {
+			req.Messages[i].Reasoning, req.Messages[i].Reasoning2 = "", m.Reasoning
 		}
 	}
 	if d.bareSchema && req.ResponseFormat != nil {

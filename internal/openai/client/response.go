@@ -12,49 +12,32 @@ import (
 	"envace/internal/retry"
 )
 
-// message is a message or the delta of one, with the deviations of servers in use.
-type message struct {
-	Content    *openai.Content `json:"content"`
-	Reasoning  string          `json:"reasoning_content"`
-	Reasoning2 string          `json:"reasoning"` // newer vLLM and others
-	Refusal    string          `json:"refusal"`
-	ToolCalls  []toolCall      `json:"tool_calls"`
-}
-
-type toolCall struct {
-	Index    *int   `json:"index"`
-	ID       string `json:"id"`
-	Function struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	} `json:"function"`
-}
-
-// arguments returns the arguments as text. Some servers send an object.
-func (c toolCall) arguments() string {
-	var text string
-	switch raw := c.Function.Arguments; {
-	case len(raw) == 0 || string(raw) == "null":
-		return ""
-	case json.Unmarshal(raw, &text) == nil:
-		return text
-	default:
-		return string(raw)
-	}
-}
-
 // choice is a choice of a response (Message) or of a chunk (Delta).
 type choice struct {
-	Index        int     `json:"index"`
+	Index        number  `json:"index"`
 	Message      message `json:"message"`
 	Delta        message `json:"delta"`
-	FinishReason string  `json:"finish_reason"`
+	FinishReason word    `json:"finish_reason"`
 }
 
 type response struct {
 	Choices []choice        `json:"choices"`
-	Usage   *openai.Usage   `json:"usage"`
+	Usage   *usage          `json:"usage"`
 	Error   json.RawMessage `json:"error"`
+}
+
+type usage struct {
+	Prompt     number `json:"prompt_tokens"`
+	Completion number `json:"completion_tokens"`
+}
+
+// UnmarshalJSON ignores what is not an object.
+func (u *usage) UnmarshalJSON(data []byte) error {
+	type plain usage
+	if isObject(data) {
+		return json.Unmarshal(data, (*plain)(u))
+	}
+	return nil
 }
 
 // err returns the error that a body with status 200 may have.
@@ -77,6 +60,7 @@ type accumulator struct {
 	refusal           string
 	finish            string
 	usage             chat.Usage
+	reasoning         bool // the thinking came in the field reasoning
 }
 
 type call struct {
@@ -127,55 +111,64 @@ func (a *accumulator) readBody(r io.Reader) error {
 	}
 	a.setUsage(body.Usage)
 	a.add(body.Choices[0].Message)
-	a.finish = body.Choices[0].FinishReason
+	a.finish = string(body.Choices[0].FinishReason)
 	return nil
 }
 
-func (a *accumulator) setUsage(u *openai.Usage) {
+func (a *accumulator) setUsage(u *usage) {
 	if u != nil {
-		a.usage = chat.Usage{Prompt: u.PromptTokens, Completion: u.CompletionTokens}
+		a.usage = chat.Usage{Prompt: int(u.Prompt), Completion: int(u.Completion)}
 	}
 }
 
 // add appends a delta.
 func (a *accumulator) add(s message) {
-	if s.Content != nil {
-		a.content = append(a.content, *s.Content...)
-	}
-	if s.Reasoning == "" {
-		s.Reasoning = s.Reasoning2
-	}
-	a.thinking = append(a.thinking, s.Reasoning...)
-	a.refusal += s.Refusal
-	for _, part := range s.ToolCalls {
+	a.content = append(a.content, s.content...)
+	a.thinking = append(a.thinking, s.thinking...)
+	a.refusal += s.refusal
+	a.reasoning = a.reasoning || s.reasoning
+	for _, part := range s.calls {
 		c := a.call(part)
 		if c.id == "" {
-			c.id = part.ID
+			c.id = part.id
 		}
 		if c.name == "" {
-			c.name = part.Function.Name
+			c.name = part.name
 		}
-		c.arguments = append(c.arguments, part.arguments()...)
+		c.arguments = append(c.arguments, part.arguments...)
 	}
 }
+
+// oldCall is the index of a function_call, of which there is one, and oldID its ID.
+const (
+	oldCall = -1
+	oldID   = "call_0"
+)
 
 // call returns the call that a delta belongs to. Some servers omit the index or give all
 // calls the same: a new ID with a known index is a new call.
 func (a *accumulator) call(part toolCall) *call {
 	index := len(a.calls)
-	if part.Index != nil {
-		index = *part.Index
-	} else if part.ID == "" && part.Function.Name == "" && len(a.calls) > 0 {
+	switch {
+	case part.old:
+		index = oldCall
+	case part.index != nil:
+		index = *part.index
+	case part.id == "" && part.name == "" && len(a.calls) > 0:
 		return &a.calls[len(a.calls)-1]
 	}
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		c := &a.calls[i]
-		if c.index == index && (part.ID == "" || c.id == "" || c.id == part.ID) {
+		if c.index == index && (part.id == "" || c.id == "" || c.id == part.id) {
 			return c
 		}
 	}
 	a.calls = append(a.calls, call{index: index})
-	return &a.calls[len(a.calls)-1]
+	c := &a.calls[len(a.calls)-1]
+	if part.old {
+		c.id = oldID
+	}
+	return c
 }
 
 // message returns the message. Arguments stay byte for byte as they are, valid or not.
@@ -191,7 +184,8 @@ func (a *accumulator) message() (chat.Message, chat.Usage, error) {
 		}
 		m.Calls = append(m.Calls, chat.Call{ID: c.id, Name: chat.Sanitize(c.name), Arguments: json.RawMessage(args)})
 	}
-	if a.finish == "length" || a.finish == "content_filter" {
+	switch a.finish {
+	case "length", "content_filter", "max_tokens", "model_length":
 		return m, a.usage, fmt.Errorf("%w (%s)", chat.ErrCut, a.finish)
 	}
 	return m, a.usage, nil

@@ -91,7 +91,7 @@ func (a *accumulator) addChoice(choice choice, on func(content, thinking string)
 	content, thinking := len(a.content), len(a.thinking)
 	a.add(choice.Delta)
 	if choice.FinishReason != "" {
-		a.finish = choice.FinishReason
+		a.finish = string(choice.FinishReason)
 	}
 	if on == nil || len(a.content) == content && len(a.thinking) == thinking {
 		return false
