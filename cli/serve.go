@@ -177,7 +177,7 @@ func lastCheckpoint(path string) (string, error) {
 	if !isDir(filepath.Join(path, run.Checkpoints)) {
 		return path, nil
 	}
-	data, err := os.ReadFile(filepath.Join(path, "state.json"))
+	data, err := os.ReadFile(filepath.Join(path, run.StateFile))
 	var state struct{ Checkpoint string }
 	if err == nil {
 		err = json.Unmarshal(data, &state)

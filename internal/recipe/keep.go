@@ -2,14 +2,18 @@ package recipe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"envace/internal/run"
+	"envace/internal/weights"
 )
 
 // finish notes that a leg is done, and saves what comes after it starts from.
@@ -61,9 +65,12 @@ func (pl *pipeline) checkpoint(ctx context.Context, name string) error {
 	return nil
 }
 
+// stageNames are the stages that train.
+var stageNames = []string{"base", "sft", "rl", WithSFTMore, WithReal}
+
 // ends are the names of the checkpoints that stay: those at the end of stages, and
 // the model as it came where no stage precedes RL.
-var ends = []string{start, "base", "sft", "rl", WithSFTMore, WithReal}
+var ends = append([]string{start}, stageNames...)
 
 const start = "start"
 
@@ -78,24 +85,42 @@ func (pl *pipeline) origin() string {
 	return start
 }
 
-// sweep removes what a killed process left among the checkpoints: those that no
-// state names any more, and unfinished ones.
+// sweep removes what a killed process left among the checkpoints: unfinished ones,
+// and those between steps that the state does not name. Whatever else lies there is
+// not ours.
 func (pl *pipeline) sweep() error {
-	entries, err := os.ReadDir(filepath.Join(pl.dir.Path, run.Checkpoints))
-	if err != nil {
+	dir := filepath.Join(pl.dir.Path, run.Checkpoints)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("resume: %w", err)
 	}
 	for _, e := range entries {
 		name := e.Name()
-		ours := slices.ContainsFunc(ends, func(end string) bool { return strings.HasPrefix(strings.TrimPrefix(name, "."), end) })
-		if !ours || slices.Contains(ends, name) || name == filepath.Base(pl.state.Checkpoint) {
+		if !e.IsDir() || !leftover(name) || name == filepath.Base(pl.state.Checkpoint) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(pl.dir.Path, run.Checkpoints, name)); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("drop old checkpoint: %w", err)
 		}
 	}
 	return nil
+}
+
+// leftover reports whether a folder of that name is a checkpoint between steps, or
+// one that was being written.
+func leftover(name string) bool {
+	of, unfinished := weights.Unfinished(name)
+	return between(name) || unfinished && (slices.Contains(ends, of) || leftover(of))
+}
+
+// between reports whether keep calls a checkpoint so in the middle of a stage:
+// STAGE-N, after N steps.
+func between(name string) bool {
+	return slices.ContainsFunc(stageNames, func(stage string) bool {
+		number, ok := strings.CutPrefix(name, stage+"-")
+		n, err := strconv.Atoi(number)
+		return ok && err == nil && n > 0 && strconv.Itoa(n) == number
+	})
 }
 
 // save writes the state; only then checkpoints that it no longer names may go.

@@ -11,11 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"envace/internal/run"
 	"envace/internal/weights"
 	"envace/rollout"
 )
 
-const stateFile = "state.json"
+const stateFile = run.StateFile
 
 // curveSuffix names the measurements between the steps of a stage.
 const curveSuffix = " curve"

@@ -277,3 +277,53 @@ func TestBytes(t *testing.T) {
 		}
 	}
 }
+
+// A run that cannot begin removes what it wrote, and nothing that somebody else put
+// there in the meantime.
+func TestDiscardSparesOthers(t *testing.T) {
+	given := t.TempDir()
+	absent := filepath.Join(t.TempDir(), "new")
+	for _, dir := range []string{given, absent} {
+		d, err := Create(dir, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs := []string{"notes.txt", "base/notes.txt", "checkpoints/mine/model", "models/x"}
+		for _, name := range theirs {
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte("dear"), 0o666)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(d.WriteConfig(1), os.WriteFile(filepath.Join(dir, StateFile), nil, 0o666), d.Discard()); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range theirs {
+			if !exists(filepath.Join(dir, filepath.FromSlash(name))) {
+				t.Errorf("%s is lost", name)
+			}
+		}
+		for _, name := range []string{ConfigFile, StateFile, MetricsFile, EpisodesFile} {
+			if exists(filepath.Join(dir, name)) {
+				t.Errorf("%s was left", name)
+			}
+		}
+	}
+}
+
+// What a run made for itself goes with it.
+func TestDiscardWhatWasMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	d, err := Create(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Made("base")
+	base := filepath.Join(dir, "base")
+	if err := errors.Join(os.Mkdir(base, 0o777), os.WriteFile(filepath.Join(base, "model"), nil, 0o666), d.Discard()); err != nil {
+		t.Fatal(err)
+	}
+	if exists(dir) {
+		t.Error("the folder was left")
+	}
+}

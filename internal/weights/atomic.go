@@ -157,14 +157,12 @@ func Unfinished(name string) (of string, ok bool) {
 	name, hidden := strings.CutPrefix(name, ".")
 	for _, kind := range []string{".part-", ".old-"} {
 		at := strings.LastIndex(name, kind)
-		if at < 1 {
+		if !hidden || at < 1 {
 			continue
 		}
 		number := name[at+len(kind):]
 		if n, err := strconv.Atoi(number); err == nil && strconv.Itoa(n) == number && n >= 0 && n < siblings {
-			if hidden {
-				return name[:at], true
-			}
+			return name[:at], true
 		}
 	}
 	return "", false
