@@ -83,7 +83,7 @@ func begin(dir string, made bool, need int64) (*Dir, error) {
 	if err := os.MkdirAll(filepath.Join(dir, Checkpoints), 0o777); err != nil {
 		return nil, fmt.Errorf("create run folder: %w: %w", ErrReadOnly, err)
 	}
-	d, err := open(dir, need)
+	d, err := open(dir, need, os.O_CREATE)
 	switch {
 	case errors.Is(err, ErrBusy): // everything there is another process's
 		return nil, err
@@ -124,33 +124,38 @@ func (d *Dir) removeEmpty() {
 
 // OpenExisting opens the folder of a run to resume it, with the same checks as
 // Create. The error is ErrNoRun if dir holds no run, and ErrBusy if another process
-// has it open. The caller calls Truncate next.
+// has it open. The caller calls Truncate next. A file that is missing is not made anew.
 func OpenExisting(dir string, need int64) (*Dir, error) {
 	if !exists(filepath.Join(dir, ConfigFile)) {
 		return nil, fmt.Errorf("open run folder %s: %w: it has no %s", dir, ErrNoRun, ConfigFile)
 	}
-	return open(dir, need)
+	return open(dir, need, 0)
 }
 
-func open(dir string, need int64) (d *Dir, err error) {
+// open opens the files of a run folder. create is os.O_CREATE, or 0 where they must be
+// there.
+func open(dir string, need int64, create int) (d *Dir, err error) {
 	d = &Dir{Path: dir}
 	if err := d.Room(need); err != nil {
 		return nil, err
 	}
-	if d.metrics, err = openLines(filepath.Join(dir, MetricsFile)); err != nil {
+	if d.metrics, err = openLines(filepath.Join(dir, MetricsFile), create); err != nil {
 		return nil, err
 	}
 	if err := lock(d.metrics); err != nil {
 		return nil, errors.Join(fmt.Errorf("run folder %s: %w", dir, err), d.metrics.Close())
 	}
-	if d.episodes, err = openLines(filepath.Join(dir, EpisodesFile)); err != nil {
+	if d.episodes, err = openLines(filepath.Join(dir, EpisodesFile), create); err != nil {
 		return nil, errors.Join(err, d.metrics.Close())
 	}
 	return d, nil
 }
 
-func openLines(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o666)
+func openLines(path string, create int) (*os.File, error) {
+	f, err := os.OpenFile(path, create|os.O_RDWR|os.O_APPEND, 0o666)
+	if errors.Is(err, fs.ErrNotExist) && create == 0 {
+		return nil, fmt.Errorf("%s is gone, and the run needs it to go on: put the old file back, or start a new run", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrReadOnly, err)
 	}
