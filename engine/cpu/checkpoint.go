@@ -114,6 +114,9 @@ func (e *Engine) Load(ctx context.Context, path string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := weights.Verify(path); err != nil {
+		return err
+	}
 	e.train.Lock()
 	defer e.train.Unlock()
 	e.state.mu.Lock()
@@ -125,9 +128,6 @@ func (e *Engine) Load(ctx context.Context, path string) error {
 }
 
 func (e *Engine) load(path string) error {
-	if err := weights.Verify(path); err != nil {
-		return err
-	}
 	values, err := e.readWeights(path)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 // report writes what came of the run, from what lies in its folder.
 func (pl *pipeline) report() error {
 	pl.progress.Stage("report", 0, 0)
+	pl.state.stale = append(pl.state.stale, pl.state.settle()...)
 	if err := pl.save(); err != nil {
 		return err
 	}
