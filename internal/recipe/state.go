@@ -104,7 +104,8 @@ type score struct {
 	System   string           `json:"system"`
 	World    string           `json:"world"`
 	Split    string           `json:"split"`
-	Outcomes []bool           `json:"outcomes"` // by task, in the order of the split
+	Outcomes []bool           `json:"outcomes"`        // by task, in the order of the split
+	Tasks    []string         `json:"tasks,omitempty"` // their ids; older versions did not write them
 	Reward   float64          `json:"reward"`
 	Tokens   float64          `json:"tokens"` // sampled a task
 	Fidelity rollout.Fidelity `json:"fidelity"`
@@ -198,6 +199,16 @@ func (s *state) covers(stage string, step int) bool {
 		return s.covers(of, step-1) // measured after step-1
 	}
 	return slices.Contains(s.Done, stage) || stage == s.Stage && step < s.Step
+}
+
+// system is a score as the report has it.
+func (x score) system(seed uint64) run.System {
+	s := run.NewSystem(x.System, x.World, x.Split, seed, x.Outcomes)
+	s.Tokens = x.Tokens
+	if len(x.Tasks) == len(x.Outcomes) {
+		s.Outcomes = run.NewOutcomes(x.Tasks, x.Outcomes)
+	}
+	return s
 }
 
 // find returns a score.
