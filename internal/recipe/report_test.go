@@ -77,9 +77,9 @@ func TestReportHasOutcomes(t *testing.T) {
 	}
 	played := map[string]run.Outcomes{}
 	err = run.ReadEpisodes(out, func(ep run.Episode) bool {
-		key := ep.System + ", " + ep.Split + ", " + ep.World
 		if strings.HasPrefix(ep.Stage, "test ") && ep.World != run.Rehearsal {
-			if key = ep.System + ", " + ep.Split; played[key] == nil {
+			key := ep.System + ", " + ep.Split
+			if played[key] == nil {
 				played[key] = run.Outcomes{}
 			}
 			played[key][ep.Task] = ep.Success

@@ -28,7 +28,7 @@ func LastWhole(dir string) (checkpoint string, damaged []error, err error) {
 	}
 	for err == nil {
 		here := filepath.Join(dir, filepath.FromSlash(s.Checkpoint))
-		fault := whole(here, filepath.ToSlash(s.Checkpoint))
+		fault := faultOf(here, filepath.ToSlash(s.Checkpoint))
 		if fault == nil {
 			return here, damaged, nil
 		}
@@ -41,8 +41,8 @@ func LastWhole(dir string) (checkpoint string, damaged []error, err error) {
 	return "", nil, err
 }
 
-// whole says what is wrong with the checkpoint of that name at here.
-func whole(here, name string) error {
+// faultOf says what is wrong with the checkpoint of that name at here.
+func faultOf(here, name string) error {
 	if path.Dir(name) != run.Checkpoints {
 		return fmt.Errorf("%s does not name a checkpoint, but %q", stateFile, name)
 	}
