@@ -25,6 +25,7 @@ type partScore struct {
 	Split   suite.Split `json:"split"`
 	World   string      `json:"world"` // run.Real or run.Rehearsal
 	N       int         `json:"n"`
+	Of      int         `json:"of,omitempty"` // how many there are, where the others could not be played
 	Success float64     `json:"success"`
 	CI95    [2]float64  `json:"ci95"`
 	Reward  float64     `json:"reward"` // mean checklist reward
@@ -32,8 +33,8 @@ type partScore struct {
 	Seconds float64     `json:"seconds"`
 }
 
-// runBench runs the tests of each part of s. If a part fails, the results of those
-// before it are still printed.
+// runBench plays the tests of each part of s. What was finished is printed even
+// where the rest of a part, or a later one, cannot be.
 func runBench(ctx context.Context, o benchOptions, s suite.Suite) error {
 	policy, done, err := openSpeaker(ctx, o.modelOptions, o.remoteOptions)
 	if err != nil {
@@ -45,12 +46,12 @@ func runBench(ctx context.Context, o benchOptions, s suite.Suite) error {
 	for _, p := range parts(o.Suite, s) {
 		for _, split := range []suite.Split{suite.Test, suite.HeldOut} {
 			score, failed := benchPart(ctx, o, policy, p, split, progress)
+			if score.N > 0 {
+				scores = append(scores, score)
+			}
 			if err = failed; err != nil {
 				err = fmt.Errorf("bench %s: %w", p.Name, err)
 				break
-			}
-			if score.N > 0 {
-				scores = append(scores, score)
 			}
 		}
 		if err != nil {
@@ -87,26 +88,38 @@ func benchPart(ctx context.Context, o benchOptions, policy rollout.Policy, p sui
 	progress.Stage(p.Name, 0, len(tasks))
 	var solved []bool
 	for chunk := range slices.Chunk(tasks, together) {
-		eps, err := rollout.PlayAll(ctx, chunk, func(i int) rollout.Game { return o.game(policy, worlds, chunk[i]) })
-		if err != nil {
-			return out, err
-		}
+		eps, failed := rollout.PlayAll(ctx, chunk, func(i int) rollout.Game { return o.game(policy, worlds, chunk[i]) })
 		for _, ep := range eps {
-			score, err := p.Score(ctx, ep)
+			if ep == nil { // not played to its end
+				continue
+			}
+			score, err := p.Score(context.WithoutCancel(ctx), ep)
 			if err != nil {
 				return out, fmt.Errorf("score task %s: %w", ep.Task.ID, err)
 			}
 			solved = append(solved, score.Success)
-			out.Reward += ep.Reward / float64(len(tasks))
-			for _, t := range ep.Turns() {
-				out.Tokens += float64(t.Sampled()) / float64(len(tasks))
-			}
+			out.add(ep)
 		}
 		rate := run.NewSystem("", "", "", 0, solved)
-		out.N, out.Success, out.CI95, out.Seconds = len(solved), rate.Success, rate.CI95, time.Since(start).Seconds()
+		out.Success, out.CI95, out.Seconds = rate.Success, rate.CI95, time.Since(start).Seconds()
+		if failed != nil {
+			out.Of = len(tasks)
+			return out, failed
+		}
 		progress.Done(len(solved), fmt.Sprintf("success %.1f %%", 100*out.Success))
 	}
 	return out, nil
+}
+
+// add takes another episode into the means.
+func (s *partScore) add(ep *rollout.Episode) {
+	tokens := 0
+	for _, t := range ep.Turns() {
+		tokens += t.Sampled()
+	}
+	s.N++
+	s.Reward += (ep.Reward - s.Reward) / float64(s.N)
+	s.Tokens += (float64(tokens) - s.Tokens) / float64(s.N)
 }
 
 func (o benchOptions) game(policy rollout.Policy, worlds rollout.Worlds, t task.Task) rollout.Game {
@@ -135,7 +148,11 @@ func printScores(w io.Writer, scores []partScore) error {
 	for _, s := range scores {
 		tools := map[string]string{run.Real: "real", run.Rehearsal: "imagined"}[s.World]
 		split := map[suite.Split]string{suite.HeldOut: "held out"}[s.Split]
-		fmt.Fprintf(table, "%s\t%d\t%.1f %%\t%.1f – %.1f %%\t%.3f\t%.0f\t%s\t%s\n", s.Part, s.N, 100*s.Success, 100*s.CI95[0], 100*s.CI95[1], s.Reward, s.Tokens, tools, cmp.Or(split, string(s.Split)))
+		n := fmt.Sprint(s.N)
+		if s.Of > 0 {
+			n = fmt.Sprintf("%d of %d", s.N, s.Of)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%.1f %%\t%.1f – %.1f %%\t%.3f\t%.0f\t%s\t%s\n", s.Part, n, 100*s.Success, 100*s.CI95[0], 100*s.CI95[1], s.Reward, s.Tokens, tools, cmp.Or(split, string(s.Split)))
 	}
 	return table.Flush()
 }

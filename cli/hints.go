@@ -5,6 +5,7 @@ import (
 
 	"envace/internal/hub"
 	"envace/internal/run"
+	"envace/internal/weights"
 	"envace/task"
 )
 
@@ -13,11 +14,14 @@ import (
 func hints(err error) []string {
 	var own hinted
 	var lines *task.LinesError
+	var damage *weights.DamageError
 	switch {
 	case errors.As(err, &own):
 		return []string{own.hint}
 	case errors.As(err, &lines):
 		return []string{"correct these lines, or skip them with --skip-bad"}
+	case errors.As(err, &damage):
+		return []string{"put back a copy of it; if it was changed on purpose, remove " + weights.SumsName + " from the folder"}
 	case errors.Is(err, run.ErrNotEmpty):
 		return []string{"choose another folder with --out, or continue the run in it with --resume"}
 	case errors.Is(err, run.ErrNoRun):

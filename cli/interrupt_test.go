@@ -88,6 +88,7 @@ func TestResumable(t *testing.T) {
 	}{
 		{"interrupted", recipe.ErrInterrupted, []string{"continue with: envace train --resume --out 'it'\\''s'"}},
 		{"disk full", full, []string{"free some space, and continue from the last checkpoint with: envace train --resume --out 'it'\\''s'"}},
+		{"nothing done", recipe.ErrNothingDone, []string{"start it in another folder with: envace train --config 'it'\\''s/config.json' --out FOLDER"}},
 		{"something else", errors.New("odd"), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,15 +15,24 @@ import (
 func reportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "report DIR",
-		Short: "Print a run's results and rebuild its report.html",
-		Long: `Print the results of the run in DIR as a table, and rebuild its report.html from
-report.json. The page is a single file that can be mailed, printed and read offline.`,
+		Short: "Print a run's results and write its report.html anew",
+		Long: `Print the results of the run in DIR as a table, and write its report.html anew
+from report.json. Rates and intervals are computed anew from the outcome of each
+task, where report.json has them. The page is one file: it can be mailed, printed
+and read without a network.`,
 		Example: "  envace report runs/first",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			r, err := run.ReadReport(given[0])
 			if err != nil {
 				return err
+			}
+			changed, err := r.Recompute()
+			if err != nil {
+				return fmt.Errorf("report of %s: %w", given[0], err)
+			}
+			for _, figure := range changed {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: by the outcomes in report.json the figures of %s are others than written there; shown are those by the outcomes\n", figure)
 			}
 			if err := run.WritePage(given[0], r); err != nil {
 				return err

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"envace/engine/cpu"
+	"envace/internal/recipe"
 	"envace/internal/run"
 	"envace/internal/weights"
 	"envace/render"
@@ -34,6 +34,9 @@ type serveOptions struct {
 	Slots  int
 	Queue  int
 	Drain  time.Duration
+
+	Fallback bool // to an earlier checkpoint of a run whose last one is damaged
+	Stderr   io.Writer
 }
 
 func serveCommand() *cobra.Command {
@@ -43,14 +46,16 @@ func serveCommand() *cobra.Command {
 		Short: "Serve a model over the OpenAI API, with a chat page",
 		Long: `Serve a model over the OpenAI API: chat completions with tools, text completions,
 streaming and structured outputs. MODEL is a run folder, of which the last checkpoint
-is served, a Hugging Face folder, a GGUF file, or the name of a pulled model. The same
-address has a chat page. Listening on anything but localhost requires an API key, from
+is served, a Hugging Face folder, a GGUF file, or the name of a pulled model. A
+checkpoint that is damaged is not served: --fallback then takes the last whole one of
+the run. The same address has a chat page. Listening on anything but localhost requires an API key, from
 --key or the environment variable ` + keyVariable + `.`,
 		Example: `  envace serve runs/first
   envace serve smollm2-135m-instruct.Q4_1.gguf --listen 127.0.0.1:9000
   envace serve models/qwen3 --adapter runs/mine/checkpoints/rl --name mine`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
+			o.Stderr = cmd.ErrOrStderr()
 			o.Model, o.Key = given[0], cmp.Or(o.Key, os.Getenv(keyVariable))
 			if err := o.check(); err != nil {
 				return usageError{err}
@@ -68,6 +73,7 @@ address has a chat page. Listening on anything but localhost requires an API key
 	f.IntVar(&o.Cache, "cache-tokens", 0, cacheUsage)
 	f.IntVar(&o.Slots, "slots", 32, "`number` of completions generated concurrently")
 	f.IntVar(&o.Queue, "queue", 256, "`number` of requests that may wait for a slot; more get status 429")
+	f.BoolVar(&o.Fallback, "fallback", false, "serve the last whole checkpoint of a run whose last one is damaged")
 	f.DurationVar(&o.Drain, "drain", 30*time.Second, "grace `period` for completions in progress at shutdown")
 	return cmd
 }
@@ -158,7 +164,7 @@ func servedName(path string) string {
 // run folder, or a pulled model. A checkpoint that is an adapter brings its base.
 func (o *serveOptions) resolve() (err error) {
 	folder := o.Model
-	if o.Model, err = lastCheckpoint(folder); err != nil {
+	if o.Model, err = o.lastCheckpoint(folder); err != nil {
 		return err
 	}
 	if o.Adapter, err = pulledPath(o.Adapter); err != nil {
@@ -177,22 +183,24 @@ func (o *serveOptions) resolve() (err error) {
 }
 
 // lastCheckpoint returns the last checkpoint of a run folder; any other path as it is.
-func lastCheckpoint(path string) (string, error) {
+// One that is damaged is told of, and passed over only where that was asked for.
+func (o *serveOptions) lastCheckpoint(path string) (string, error) {
 	if !isDir(filepath.Join(path, run.Checkpoints)) {
 		return path, nil
 	}
-	data, err := os.ReadFile(filepath.Join(path, "state.json"))
-	var state struct{ Checkpoint string }
-	if err == nil {
-		err = json.Unmarshal(data, &state)
-	}
-	if err == nil && state.Checkpoint == "" {
-		err = errors.New("no checkpoint yet")
-	}
+	checkpoint, damaged, err := recipe.LastWhole(path)
 	if err != nil {
 		return "", fmt.Errorf("serve run %s: %w", path, err)
 	}
-	return filepath.Join(path, filepath.FromSlash(state.Checkpoint)), nil
+	if len(damaged) == 0 {
+		return checkpoint, nil
+	}
+	told := errors.Join(damaged...)
+	if !o.Fallback {
+		return "", hinted{fmt.Errorf("serve run %s: %w", path, told), fmt.Sprintf("serve %s instead with --fallback, or make the run whole again with: envace train --resume --out %s", checkpoint, shellQuoted(path))}
+	}
+	fmt.Fprintf(o.Stderr, "%s; serving %s\n", strings.ReplaceAll(told.Error(), "\n", "; "), checkpoint)
+	return checkpoint, nil
 }
 
 func isDir(path string) bool {

@@ -47,6 +47,9 @@ func resumable(err error, out string) error {
 	switch {
 	case errors.Is(err, recipe.ErrInterrupted):
 		return hinted{err, "continue with: " + resume}
+	case errors.Is(err, recipe.ErrNothingDone):
+		config := shellQuoted(filepath.Join(out, run.ConfigFile))
+		return hinted{err, "start it in another folder with: envace train --config " + config + " --out FOLDER"}
 	case errors.Is(err, syscall.ENOSPC):
 		return hinted{err, "free some space, and continue from the last checkpoint with: " + resume}
 	}

@@ -62,7 +62,8 @@ func (e *Engine) adapter() weights.Adapter {
 }
 
 // Save writes a checkpoint folder at path atomically: the output of Export in
-// float32, and the optimiser state. Accumulated gradients are not saved.
+// float32, the optimiser state and the checksums of both. Accumulated gradients are
+// not saved.
 func (e *Engine) Save(ctx context.Context, path string) error {
 	if err := e.train.enter(ctx); err != nil {
 		return err
@@ -72,7 +73,10 @@ func (e *Engine) Save(ctx context.Context, path string) error {
 		if err := e.Export(tmp, ExportOptions{}); err != nil {
 			return err
 		}
-		return weights.WriteAtomic(filepath.Join(tmp, optimiserName), e.writeOptimiser)
+		if err := weights.WriteAtomic(filepath.Join(tmp, optimiserName), e.writeOptimiser); err != nil {
+			return err
+		}
+		return weights.WriteSums(tmp)
 	})
 	if err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
@@ -103,12 +107,16 @@ func (e *Engine) writeOptimiser(w io.Writer) error {
 
 // Load reads a folder that Save wrote for an engine of the same shape. Existing
 // Samplers become stale and accumulated gradients are cleared. The next step is
-// bit-identical to the step after Save. On an error nothing has changed.
+// bit-identical to the step after Save. On an error nothing has changed; it is a
+// [weights.DamageError] if the folder does not hold what Save wrote.
 func (e *Engine) Load(ctx context.Context, path string) error {
 	if err := e.train.enter(ctx); err != nil {
 		return err
 	}
 	defer e.train.leave()
+	if err := weights.Verify(path); err != nil {
+		return err
+	}
 	e.state.mu.Lock()
 	defer e.state.mu.Unlock()
 	if err := e.load(path); err != nil {

@@ -2,8 +2,10 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"envace/engine"
@@ -200,5 +202,55 @@ func TestParams(t *testing.T) {
 	}
 	if m := MemoryEstimate(c, Options{}); m.Total() <= int64(4*c.Params()) {
 		t.Errorf("memory %+v", m)
+	}
+}
+
+// A checkpoint with a flipped bit, a cut or a missing file is not loaded, nor opened
+// as a model where the model is what is damaged.
+func TestDamagedCheckpoint(t *testing.T) {
+	ctx := context.Background()
+	for _, tt := range []struct {
+		name, file string
+		damage     func([]byte) []byte // nil: the file is removed
+		model      bool                // it can still be opened as a model
+	}{
+		{"a flipped bit in the weights", "model.safetensors", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, false},
+		{"a flipped bit in the moments", optimiserName, func(b []byte) []byte { b[len(b)-3] ^= 8; return b }, true},
+		{"zeroed weights", "model.safetensors", func(b []byte) []byte { clear(b[len(b)/2:]); return b }, false},
+		{"another configuration", "config.json", func(b []byte) []byte { return append(b, ' ') }, false},
+		{"no moments", optimiserName, nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := lively(t, weights.Qwen3, Options{})
+			dir := filepath.Join(t.TempDir(), "checkpoint")
+			if err := e.Save(ctx, dir); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, tt.file)
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if tt.damage != nil {
+				if err := os.WriteFile(path, tt.damage(data), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			row := [][]int{{1, 2, 3}}
+			before := logprobs(t, e, row)
+			var damage *weights.DamageError
+			if err := e.Load(ctx, dir); !errors.As(err, &damage) || !strings.Contains(err.Error(), tt.file) {
+				t.Errorf("loaded: %v", err)
+			}
+			if !sameBits(logprobs(t, e, row)[0], before[0]) {
+				t.Error("a refused Load has changed the weights")
+			}
+			if _, err := Open(dir, Options{}); errors.As(err, &damage) == tt.model || (err == nil) != tt.model {
+				t.Errorf("opened as a model: %v", err)
+			}
+		})
 	}
 }

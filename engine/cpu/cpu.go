@@ -75,6 +75,9 @@ var (
 // Open returns an engine with the weights at path: a Hugging Face folder, a GGUF
 // file, or a full checkpoint. Only Load reads a checkpoint's optimiser state.
 func Open(path string, o Options) (*Engine, error) {
+	if err := weights.VerifyModel(path, optimiserName); err != nil {
+		return nil, fmt.Errorf("open model: %w", err)
+	}
 	f, err := weights.Open(path)
 	if err != nil {
 		return nil, err
@@ -151,6 +154,9 @@ func build(cfg weights.Config, o Options, read func(string, []float32) error) (*
 func readAdapter(o *Options) (*weights.Adapter, error) {
 	if o.Adapter == "" {
 		return nil, nil
+	}
+	if err := weights.VerifyModel(o.Adapter, optimiserName); err != nil {
+		return nil, fmt.Errorf("open adapter: %w", err)
 	}
 	a, err := weights.ReadAdapter(o.Adapter)
 	if err != nil {

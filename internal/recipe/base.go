@@ -32,6 +32,7 @@ func (pl *pipeline) model() error {
 	case "":
 		dir := filepath.Join(pl.dir.Path, "base")
 		if _, err := os.Stat(dir); err != nil {
+			pl.dir.Made("base")
 			unpack := func(tmp string) error { return os.CopyFS(tmp, recipes.Base()) }
 			if err := weights.ReplaceDir(dir, unpack); err != nil {
 				return fmt.Errorf("unpack the base model: %w", err)
@@ -95,6 +96,7 @@ func (pl *pipeline) newModel() error {
 		return err
 	}
 	dir := filepath.Join(pl.dir.Path, "start")
+	pl.dir.Made("start")
 	if err := fresh.Export(dir, false); err != nil {
 		return err
 	}

@@ -146,6 +146,7 @@ func (pl *pipeline) keepScore(system string, t test, eps []*rollout.Episode) err
 	n := float64(len(eps))
 	hits := 0
 	for i, ep := range eps {
+		s.Tasks = append(s.Tasks, ep.Task.ID)
 		s.Reward += ep.Reward / n
 		s.Tokens += ep.Metrics["tokens_rehearsal"] / n
 		for _, turn := range ep.Turns() {

@@ -2,14 +2,18 @@ package recipe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"envace/internal/run"
+	"envace/internal/weights"
 )
 
 // finish marks a stage as done and saves the state.
@@ -28,7 +32,7 @@ func (pl *pipeline) keep(stage string, steps int) func(ctx context.Context, step
 		if !stop && !last && (pl.Eval.Save == 0 || (step+1)%pl.Eval.Save != 0) {
 			return nil
 		}
-		name := fmt.Sprintf("%s-%d", stage, step+1)
+		name := passing(stage, step+1)
 		if last {
 			name = stage
 		}
@@ -46,25 +50,67 @@ func (pl *pipeline) keep(stage string, steps int) func(ctx context.Context, step
 	}
 }
 
-// checkpoint saves the engine and marks the previous checkpoint for removal, unless it is
-// one of ends.
+// passing is the name of a checkpoint in the middle of a stage.
+func passing(stage string, step int) string { return fmt.Sprintf("%s-%d", stage, step) }
+
+// checkpoint saves the engine. Of the checkpoints that were not the end of a stage
+// the last one stays, to go back to if this one is damaged; others are dropped.
 func (pl *pipeline) checkpoint(ctx context.Context, name string) error {
-	old := pl.state.Checkpoint
-	path := filepath.Join(run.Checkpoints, name)
-	if err := pl.engine.Save(ctx, filepath.Join(pl.dir.Path, path)); err != nil {
+	path := run.Checkpoints + "/" + name
+	if err := pl.spare(path); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	pl.state.Checkpoint = path
-	if old == "" || old == path || slices.Contains(ends, filepath.Base(old)) {
+	if err := pl.engine.Save(ctx, pl.at(path)); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	if pl.state.Checkpoint == path {
 		return nil
 	}
-	pl.state.stale = append(pl.state.stale, filepath.Join(pl.dir.Path, old))
+	pl.state.stale = append(pl.state.stale, pl.state.leave()...)
+	pl.state.Checkpoint = path
 	return nil
 }
 
+// at is where something in the run folder lies.
+func (pl *pipeline) at(path string) string {
+	return filepath.Join(pl.dir.Path, filepath.FromSlash(path))
+}
+
+// spare moves a checkpoint aside before it is dropped or replaced, if somebody else
+// keeps files in it.
+func (pl *pipeline) spare(checkpoint string) error {
+	others := weights.Unlisted(pl.at(checkpoint))
+	if len(others) == 0 {
+		return nil
+	}
+	for n := 1; ; n++ {
+		kept := fmt.Sprintf("%s.kept-%d", checkpoint, n)
+		if _, err := os.Lstat(pl.at(kept)); err == nil {
+			continue
+		}
+		pl.progress.Printf("%s holds %s, which the run did not write: it stays, as %s", checkpoint, strings.Join(others, ", "), kept)
+		return os.Rename(pl.at(checkpoint), pl.at(kept))
+	}
+}
+
+// drop removes a checkpoint.
+func (pl *pipeline) drop(checkpoint string) error {
+	err := pl.spare(checkpoint)
+	if err == nil {
+		err = os.RemoveAll(pl.at(checkpoint))
+	}
+	if err != nil {
+		return fmt.Errorf("drop old checkpoint: %w", err)
+	}
+	return nil
+}
+
+// stageNames are the stages that train.
+var stageNames = []string{"base", "sft", "rl", WithSFTMore, WithSFTAll, WithReal}
+
 // ends are the names of the checkpoints that stay: those at the end of stages, and
 // the model as it came where no stage precedes RL.
-var ends = []string{start, "base", "sft", "rl", WithSFTMore, WithSFTAll, WithReal}
+var ends = append([]string{start}, stageNames...)
 
 const start = "start"
 
@@ -79,39 +125,106 @@ func (pl *pipeline) origin() string {
 	return start
 }
 
-// sweep removes checkpoints that a killed process left behind: unfinished ones, and those
-// that the state no longer names.
+// recover makes the last whole checkpoint the engine's state, and the run folder what
+// it was with it. It touches nothing before one has been loaded.
+func (pl *pipeline) recover() error {
+	s := &pl.state
+	if err := pl.dir.Has(s.Lines); err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
+	var damaged []error
+	for s.Checkpoint != "" {
+		err := pl.restore(s.Checkpoint)
+		if err == nil {
+			break
+		}
+		if damaged = append(damaged, err); !s.back() {
+			return fmt.Errorf("resume: no checkpoint of the run is whole: %w", errors.Join(damaged...))
+		}
+	}
+	if len(damaged) > 0 {
+		pl.progress.Printf("%s; going on from %s", join(damaged), filepath.FromSlash(s.Checkpoint))
+	}
+	return pl.rewind(len(damaged) > 0)
+}
+
+// join writes errors in a line.
+func join(errs []error) string {
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+// rewind forgets what was written after the checkpoint that the state names. back: the
+// state on disk still names a later one, with lines that are cut now.
+func (pl *pipeline) rewind(back bool) error {
+	if back {
+		if err := pl.state.write(pl.at(stateFile)); err != nil {
+			return err
+		}
+	}
+	if err := pl.dir.Truncate(pl.state.covers); err != nil {
+		return fmt.Errorf("resume: %w", err)
+	}
+	return pl.sweep()
+}
+
+// sweep removes what a killed process left among the checkpoints: unfinished ones,
+// and those between steps that the state does not name. Whatever else lies there is
+// not ours.
 func (pl *pipeline) sweep() error {
-	entries, err := os.ReadDir(filepath.Join(pl.dir.Path, run.Checkpoints))
-	if err != nil {
+	entries, err := os.ReadDir(pl.at(run.Checkpoints))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("resume: %w", err)
 	}
 	for _, e := range entries {
-		name := e.Name()
-		ours := slices.ContainsFunc(ends, func(end string) bool { return strings.HasPrefix(strings.TrimPrefix(name, "."), end) })
-		if !ours || slices.Contains(ends, name) || name == filepath.Base(pl.state.Checkpoint) {
+		path := run.Checkpoints + "/" + e.Name()
+		if !e.IsDir() || !leftover(e.Name()) || pl.state.names(path) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(pl.dir.Path, run.Checkpoints, name)); err != nil {
-			return fmt.Errorf("drop old checkpoint: %w", err)
+		if err := pl.drop(path); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// save writes the state, and then removes the checkpoints that it no longer names.
+// leftover reports whether a folder of that name is a checkpoint between steps, or
+// one that was being written.
+func leftover(name string) bool {
+	of, unfinished := weights.Unfinished(name)
+	return between(name) || unfinished && (slices.Contains(ends, of) || leftover(of))
+}
+
+// between reports whether keep calls a checkpoint so in the middle of a stage:
+// STAGE-N, after N steps.
+func between(name string) bool {
+	return slices.ContainsFunc(stageNames, func(stage string) bool {
+		number, ok := strings.CutPrefix(name, stage+"-")
+		n, err := strconv.Atoi(number)
+		return ok && err == nil && n > 0 && strconv.Itoa(n) == number
+	})
+}
+
+// save writes the state; only then checkpoints that it no longer names may go.
 func (pl *pipeline) save() error {
 	pl.state.Seconds += time.Since(pl.began).Seconds()
 	pl.began = time.Now()
 	if err := pl.dir.Sync(); err != nil {
 		return err
 	}
-	if err := pl.state.write(filepath.Join(pl.dir.Path, stateFile)); err != nil {
+	var err error
+	if pl.state.Lines, err = pl.dir.Lines(); err != nil {
+		return err
+	}
+	if err := pl.state.write(pl.at(stateFile)); err != nil {
 		return err
 	}
 	for _, old := range pl.state.stale {
-		if err := os.RemoveAll(old); err != nil {
-			return fmt.Errorf("drop old checkpoint: %w", err)
+		if err := pl.drop(old); err != nil {
+			return err
 		}
 	}
 	pl.state.stale = nil

@@ -139,3 +139,60 @@ func live(t *testing.T, v victim, lifetime time.Duration) bool {
 	}
 	return err == nil
 }
+
+// A run that is killed while it writes a checkpoint, again and again, and resumed each
+// time, ends with the files of one that was not, and with nothing half written.
+func TestKilledWhileSavingIsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: starts many processes")
+	}
+	s := quick(t, "eval.save=1")
+	want := files(t, whole(t, s))
+	out := filepath.Join(t.TempDir(), "run")
+	const seed = 2
+	r := rand.New(rand.NewPCG(seed, seed))
+	kills := 0
+	for ; kills < 15; kills++ {
+		ctx, kill := context.WithTimeout(t.Context(), time.Minute)
+		cmd := process(ctx, t, victim{s, out})
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		seen := 1 + r.IntN(3) // at this sight of an unfinished folder it is killed
+		delay := time.Duration(r.IntN(4000)) * time.Microsecond
+		err := error(nil)
+	watch:
+		for {
+			select {
+			case err = <-ended:
+				break watch
+			case <-time.After(100 * time.Microsecond):
+			}
+			if unfinished, _ := filepath.Glob(filepath.Join(out, "checkpoints", ".*")); len(unfinished) > 0 {
+				if seen--; seen == 0 {
+					time.Sleep(delay)
+					kill()
+				}
+			}
+		}
+		killed := ctx.Err() != nil
+		kill()
+		if err == nil {
+			break
+		}
+		if !killed {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("killed %d times", kills)
+	if kills < 3 {
+		t.Errorf("killed %d times only", kills)
+	}
+	live(t, victim{s, out}, time.Minute)
+	same(t, files(t, out), want)
+	if left, _ := filepath.Glob(filepath.Join(out, "checkpoints", ".*")); len(left) > 0 {
+		t.Errorf("left %q", left)
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -133,9 +133,9 @@ func (pl *pipeline) open() (err error) {
 	return err
 }
 
-// space returns the disk space in bytes that a run needs at most: the checkpoints at the
-// ends of stages, the last one and the one being written, each with two moments, and the
-// episodes. The size of a checkpoint is known only once the model is open.
+// space is what a run leaves on disk at most: the checkpoints at the ends of
+// stages, the last two and the one being written, each with two moments, and the
+// episodes. How large a checkpoint is, is only known once the model is.
 func (pl *pipeline) space() int64 {
 	const episode = 16 << 10
 	played := pl.RL.Steps*pl.RL.Batch*pl.RL.Group*(1+len(pl.With)) + 10*(pl.Eval.Tasks+pl.Eval.HeldOut)
@@ -144,7 +144,7 @@ func (pl *pipeline) space() int64 {
 		return need
 	}
 	total, trained := pl.engine.Params()
-	checkpoints := 3 + len(pl.With)
+	checkpoints := 4 + len(pl.With)
 	for _, steps := range []int{pl.Base.Steps, pl.SFT.Steps, pl.RL.Steps} {
 		if steps > 0 {
 			checkpoints++
@@ -172,54 +172,86 @@ func (pl *pipeline) prepare(ctx context.Context) error {
 	if err := pl.dir.Room(pl.space()); err != nil {
 		return err
 	}
+	if pl.Resume {
+		if err := pl.recover(); err != nil {
+			return err
+		}
+	}
 	if pl.SFT.Steps > 0 && !slices.Contains(pl.state.Done, "sft") {
 		if _, err := pl.taught(); err != nil { // what cannot be taught is better told now
 			return err
 		}
 	}
 	pl.progress.Printf("run folder: %s", pl.dir.Path)
-	if pl.state.Checkpoint == "" {
-		return nil
-	}
-	if err := pl.restore(pl.state.Checkpoint); err != nil {
-		return err
-	}
 	if pl.from("rl") == 0 && !slices.Contains(pl.state.Done, "rl") {
 		return nil
 	}
 	return pl.freeze(context.WithoutCancel(ctx))
 }
 
-// begin writes the settings; for a resumed run it resets the folder to the last
-// checkpoint.
+// begin writes the settings, or reads how far the run to resume has come. The state is
+// there before the settings are, by which a run folder is known.
 func (pl *pipeline) begin() error {
 	if pl.Resume {
-		return pl.rewind()
+		return pl.resume()
 	}
 	var err error
 	if pl.state.Inputs, err = pl.inputs(); err != nil {
 		return err
 	}
-	return errors.Join(pl.dir.WriteConfig(pl.Settings), pl.save())
+	if err := pl.save(); err != nil {
+		return err
+	}
+	return pl.dir.WriteConfig(pl.Settings)
 }
 
-// rewind discards what was written after the last checkpoint.
-func (pl *pipeline) rewind() error {
-	if err := pl.state.read(filepath.Join(pl.dir.Path, stateFile)); err != nil {
-		return err
+// ErrNothingDone is what resuming a run ends with that has no state, but had not done
+// anything either.
+var ErrNothingDone = errors.New("nothing was done in this run yet: start it anew")
+
+// resume reads the state, and refuses one that cannot be trusted.
+func (pl *pipeline) resume() error {
+	path := pl.at(stateFile)
+	err := pl.state.read(path)
+	if errors.Is(err, errNoState) && pl.untouched() {
+		return fmt.Errorf("resume: %s: %w", pl.dir.Path, ErrNothingDone)
 	}
-	if err := pl.unchanged(); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("resume: %w", err)
 	}
-	if err := pl.sweep(); err != nil {
-		return err
+	var names []string
+	for _, stage := range pl.plan() {
+		names = append(names, stage.name)
 	}
-	return pl.dir.Truncate(pl.state.covers)
+	if err := pl.state.fits(names, pl.length); err != nil {
+		return fmt.Errorf("resume: %s is not of this run (%w): %w", path, err, errNoState)
+	}
+	return pl.unchanged()
+}
+
+// untouched reports whether nothing in the run folder tells of anything done.
+func (pl *pipeline) untouched() bool {
+	lines, err := pl.dir.Lines()
+	entries, _ := os.ReadDir(pl.at(run.Checkpoints))
+	return err == nil && lines[run.MetricsFile] == 0 && lines[run.EpisodesFile] == 0 && len(entries) == 0
+}
+
+// length is how many steps a stage has.
+func (pl *pipeline) length(stage string) int {
+	switch stage {
+	case "base":
+		return pl.Base.Steps
+	case "sft":
+		return pl.SFT.Steps
+	case WithSFTMore, WithSFTAll:
+		return pl.state.Steps
+	}
+	return pl.RL.Steps
 }
 
 // restore loads a checkpoint of this run into the engine.
 func (pl *pipeline) restore(checkpoint string) error {
-	return pl.engine.Load(context.Background(), filepath.Join(pl.dir.Path, checkpoint))
+	return pl.engine.Load(context.Background(), pl.at(checkpoint))
 }
 
 // stage is one part of a run. It is skipped if an earlier process finished it.
@@ -229,10 +261,10 @@ type stage struct {
 	on   bool
 }
 
-// stages runs all stages in order, then writes the report.
-func (pl *pipeline) stages(ctx context.Context) error {
+// plan lists the stages of this run, in order.
+func (pl *pipeline) plan() []stage {
 	s := pl.Settings
-	for _, stage := range []stage{
+	return slices.DeleteFunc([]stage{
 		{"base", pl.base, s.Base.Steps > 0},
 		{"test base", pl.test("base"), s.Eval.Tasks > 0},
 		{"sft", pl.sft, s.SFT.Steps > 0},
@@ -246,8 +278,13 @@ func (pl *pipeline) stages(ctx context.Context) error {
 		{"test " + WithSFTAll, pl.test(WithSFTAll), s.Eval.Tasks > 0 && slices.Contains(s.With, WithSFTAll)},
 		{WithReal, pl.real, slices.Contains(s.With, WithReal)},
 		{"test " + WithReal, pl.test(WithReal), s.Eval.Tasks > 0 && slices.Contains(s.With, WithReal)},
-	} {
-		if !stage.on || slices.Contains(pl.state.Done, stage.name) {
+	}, func(s stage) bool { return !s.on })
+}
+
+// stages carries out the whole run.
+func (pl *pipeline) stages(ctx context.Context) error {
+	for _, stage := range pl.plan() {
+		if slices.Contains(pl.state.Done, stage.name) {
 			continue
 		}
 		if err := stage.do(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 // report writes the run's report from the files in its folder.
 func (pl *pipeline) report() error {
 	pl.progress.Stage("report", 0, 0)
+	pl.state.stale = append(pl.state.stale, pl.state.settle()...)
 	if err := pl.save(); err != nil {
 		return err
 	}
@@ -26,11 +27,11 @@ func (pl *pipeline) report() error {
 		Curve: curve(points), Cost: cost(points), Notes: pl.notes(),
 	}
 	for _, s := range pl.state.Scores {
-		sys := run.NewSystem(s.System, s.World, s.Split, pl.Seed, s.Outcomes)
-		sys.Tokens = s.Tokens
-		r.Systems = append(r.Systems, sys)
+		r.Systems = append(r.Systems, s.system(pl.Seed))
 	}
-	r.Comparisons = pl.comparisons()
+	if r.Comparisons, err = pl.comparisons(); err != nil {
+		return err
+	}
 	r.Summary = summary(r)
 	if s, ok := pl.state.find("rehearsed", run.Rehearsal, SplitID); ok {
 		r.Fidelity = measures(s.Fidelity)
@@ -61,18 +62,32 @@ func measures(f rollout.Fidelity) map[string]float64 {
 // pairs are the comparisons that a run can make.
 var pairs = [][2]string{{"sft", "base"}, {"rehearsed", "sft"}, {"rehearsed", WithSFTMore}, {"rehearsed", WithSFTAll}, {"rehearsed", WithReal}}
 
-func (pl *pipeline) comparisons() []run.Comparison {
+func (pl *pipeline) comparisons() ([]run.Comparison, error) {
 	var out []run.Comparison
 	for _, t := range pl.splits.tests {
 		for _, p := range append(slices.Clone(pairs), [2]string{testTimeName(pl.Eval.Rehearse), "rehearsed"}) {
 			a, oka := pl.state.find(p[0], t.world, t.split)
 			b, okb := pl.state.find(p[1], t.world, t.split)
-			if oka && okb {
-				out = append(out, run.NewComparison(p[0], p[1], t.split, pl.Seed, a.Outcomes, b.Outcomes))
+			if !oka || !okb {
+				continue
 			}
+			c, err := compare(a, b, pl.Seed)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, c)
 		}
 	}
-	return out
+	return out, nil
+}
+
+// compare compares two scores task by task; those of older versions by their order.
+func compare(a, b score, seed uint64) (run.Comparison, error) {
+	x, y := a.system(seed), b.system(seed)
+	if x.Outcomes == nil || y.Outcomes == nil {
+		return run.NewComparison(a.System, b.System, a.Split, seed, a.Outcomes, b.Outcomes), nil
+	}
+	return run.Compare(x, y, seed)
 }
 
 // summary is the result of the run in a sentence.

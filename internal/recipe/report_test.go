@@ -3,6 +3,7 @@ package recipe
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"envace/internal/run"
@@ -61,4 +62,44 @@ func TestCost(t *testing.T) {
 			t.Errorf("%s costs %+v", line, c.Roles)
 		}
 	})
+}
+
+// The report of a run has the outcome of each task, as its episodes have it, and they
+// give its figures.
+func TestReportHasOutcomes(t *testing.T) {
+	out := whole(t, tiny(t, "base.steps=0", "sft.steps=1", "rl.steps=1", "with=[]", "eval.tasks=5", "eval.held_out=3"))
+	r, err := run.ReadReport(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Version == "" || len(r.Systems) == 0 || len(r.Comparisons) == 0 {
+		t.Fatalf("version %q, systems %v, comparisons %v", r.Version, r.Systems, r.Comparisons)
+	}
+	played := map[string]run.Outcomes{}
+	err = run.ReadEpisodes(out, func(ep run.Episode) bool {
+		if strings.HasPrefix(ep.Stage, "test ") && ep.World != run.Rehearsal {
+			key := ep.System + ", " + ep.Split
+			if played[key] == nil {
+				played[key] = run.Outcomes{}
+			}
+			played[key][ep.Task] = ep.Success
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range r.Systems {
+		if len(s.Outcomes) != s.N {
+			t.Errorf("%s, %s, %s: %d outcomes of %d tasks", s.Name, s.World, s.Split, len(s.Outcomes), s.N)
+		}
+		for id, ok := range played[s.Name+", "+s.Split] {
+			if had, known := s.Outcomes[id]; s.World == run.Real && (!known || had != ok) {
+				t.Errorf("%s, %s, %s: task %s is %v, %v; its episode says %v", s.Name, s.World, s.Split, id, had, known, ok)
+			}
+		}
+	}
+	if changed, err := r.Recompute(); err != nil || len(changed) > 0 {
+		t.Errorf("recomputed, %q are others, %v", changed, err)
+	}
 }

@@ -47,35 +47,81 @@ func appendLines(f *os.File, lines []byte) error {
 	return nil
 }
 
+// Lines returns the sizes of the appended files, by name.
+func (d *Dir) Lines() (map[string]int64, error) {
+	out := map[string]int64{}
+	for _, f := range []*os.File{d.metrics, d.episodes} {
+		st, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		out[filepath.Base(f.Name())] = st.Size()
+	}
+	return out, nil
+}
+
+// Has returns an error if one of the appended files is shorter than it was once,
+// according to Lines: what was written then is lost.
+func (d *Dir) Has(lines map[string]int64) error {
+	now, err := d.Lines()
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{MetricsFile, EpisodesFile} {
+		if now[name] < lines[name] {
+			return fmt.Errorf("%s has %d bytes, but the run had written %d: put the old file back, or start a new run", filepath.Join(d.Path, name), now[name], lines[name])
+		}
+	}
+	return nil
+}
+
 // Truncate prepares d for resuming from a checkpoint: it cuts metrics.jsonl and
 // episodes.jsonl before the first line that is incomplete or whose (stage, step) was
 // not yet written when the checkpoint was made, as reported by before. The files
-// then end up as if the run had never been interrupted.
+// then end up as if the run had never been interrupted. It is an error, and nothing
+// is cut, if that would lose a line written before the checkpoint.
 func (d *Dir) Truncate(before func(stage string, step int) bool) error {
-	for _, f := range []*os.File{d.metrics, d.episodes} {
-		if err := truncate(f, before); err != nil {
+	files := []*os.File{d.metrics, d.episodes}
+	var keep [2]int64
+	for i, f := range files {
+		var err error
+		if keep[i], err = extent(f, before); err != nil {
+			return fmt.Errorf("truncate %s: %w", f.Name(), err)
+		}
+	}
+	for i, f := range files {
+		if err := f.Truncate(keep[i]); err != nil {
 			return fmt.Errorf("truncate %s: %w", f.Name(), err)
 		}
 	}
 	return nil
 }
 
-func truncate(f *os.File, before func(stage string, step int) bool) error {
+// extent returns how many bytes of f are lines written before.
+func extent(f *os.File, before func(stage string, step int) bool) (int64, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
+		return 0, err
 	}
 	r := bufio.NewReader(f)
 	var keep int64
-	for {
+	other := 0 // number of the first line that is not to be kept
+	for n := 1; ; n++ {
 		line, err := r.ReadBytes('\n')
-		if err != nil && err != io.EOF {
-			return err
+		if err == io.EOF {
+			return keep, nil
+		}
+		if err != nil {
+			return 0, err
 		}
 		var head pointHead
-		if err == io.EOF || json.Unmarshal(line, &head) != nil || !before(head.Stage, head.Step) {
-			return f.Truncate(keep)
+		switch ours := json.Unmarshal(line, &head) == nil && head.Stage != "" && before(head.Stage, head.Step); {
+		case ours && other > 0:
+			return 0, fmt.Errorf("line %d is damaged or out of place, and line %d, which it would take with it, was written before the last checkpoint: put the old file back, or start a new run", other, n)
+		case ours:
+			keep += int64(len(line))
+		case other == 0:
+			other = n
 		}
-		keep += int64(len(line))
 	}
 }
 

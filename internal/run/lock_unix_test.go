@@ -4,6 +4,7 @@ package run
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 )
 
@@ -25,5 +26,28 @@ func TestOneAtATime(t *testing.T) {
 	}
 	if err := again.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Who comes second to an empty folder goes without a trace of the first being lost.
+func TestSecondInAnEmptyFolder(t *testing.T) {
+	for _, made := range []bool{true, false} {
+		dir := filepath.Join(t.TempDir(), "out")
+		first, err := Create(dir, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer first.Close()
+		if err := first.WriteConfig(1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := begin(dir, made, 0); !errors.Is(err, ErrBusy) {
+			t.Fatalf("got %v, want %v", err, ErrBusy)
+		}
+		for _, name := range []string{ConfigFile, MetricsFile, EpisodesFile, Checkpoints} {
+			if !exists(filepath.Join(dir, name)) {
+				t.Errorf("%s is lost", name)
+			}
+		}
 	}
 }

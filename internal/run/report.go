@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -58,6 +61,38 @@ type System struct {
 	CI95    [2]float64 `json:"ci95"`
 	Seed    uint64     `json:"seed"`
 	Tokens  float64    `json:"tokens,omitempty"` // mean tokens sampled per task
+	// Outcomes say by task whether it succeeded: all that the interval depends on.
+	Outcomes Outcomes `json:"outcomes,omitempty"`
+}
+
+// Outcomes are the successes of one system on one split, by task id.
+type Outcomes map[string]bool
+
+// NewOutcomes pairs tasks with their success. A task that comes again is told apart by
+// its number: "id", "id#2", ….
+func NewOutcomes(tasks []string, success []bool) Outcomes {
+	out := Outcomes{}
+	for i, id := range tasks {
+		name := id
+		for n := 2; ; n++ {
+			if _, ok := out[name]; !ok {
+				break
+			}
+			name = fmt.Sprintf("%s#%d", id, n)
+		}
+		out[name] = success[i]
+	}
+	return out
+}
+
+// Success lists the outcomes in the order of the task ids, in which systems are
+// compared.
+func (o Outcomes) Success() []bool {
+	var out []bool
+	for _, id := range slices.Sorted(maps.Keys(o)) {
+		out = append(out, o[id])
+	}
+	return out
 }
 
 // NewSystem returns the success rate of one system with its Wilson interval.
@@ -80,6 +115,7 @@ func NewSystem(name, world, split string, seed uint64, success []bool) System {
 type Comparison struct {
 	A      string     `json:"a"`
 	B      string     `json:"b"`
+	World  string     `json:"world,omitempty"`
 	Split  string     `json:"split"`
 	N      int        `json:"n"`
 	Diff   float64    `json:"diff"`
@@ -93,6 +129,63 @@ func NewComparison(a, b, split string, seed uint64, outcomesA, outcomesB []bool)
 	c := Comparison{A: a, B: b, Split: split, N: len(outcomesA), Method: "paired bootstrap"}
 	c.Diff, c.CI95[0], c.CI95[1] = PairedBootstrap(outcomesA, outcomesB, seed, Resamples)
 	return c
+}
+
+// Compare compares two systems of the same world and split by their outcomes.
+func Compare(a, b System, seed uint64) (Comparison, error) {
+	if !slices.Equal(slices.Sorted(maps.Keys(a.Outcomes)), slices.Sorted(maps.Keys(b.Outcomes))) {
+		return Comparison{}, fmt.Errorf("%s and %s, %s: their outcomes are not of the same tasks", a.Name, b.Name, a.Split)
+	}
+	c := NewComparison(a.Name, b.Name, a.Split, seed, a.Outcomes.Success(), b.Outcomes.Success())
+	c.World = a.World
+	return c, nil
+}
+
+// Recompute computes rates, differences and intervals anew from the outcomes in r, and
+// says which figures were others. Those of systems without outcomes, as older versions
+// wrote them, stay.
+func (r *Report) Recompute() (changed []string, err error) {
+	for i, s := range r.Systems {
+		if len(s.Outcomes) == 0 {
+			continue
+		}
+		now := NewSystem(s.Name, s.World, s.Split, s.Seed, s.Outcomes.Success())
+		if now.N != s.N || math.Abs(now.Success-s.Success) > 1e-6 || !near(now.CI95, s.CI95) {
+			changed = append(changed, fmt.Sprintf("%s, %s, %s", s.Name, s.World, s.Split))
+		}
+		now.Tokens, now.Outcomes = s.Tokens, s.Outcomes
+		r.Systems[i] = now
+	}
+	for i, c := range r.Comparisons {
+		a, b := r.system(c.A, c), r.system(c.B, c)
+		if a == nil || b == nil {
+			continue
+		}
+		now, err := Compare(*a, *b, r.Seed)
+		if err != nil {
+			return changed, err
+		}
+		if now.N != c.N || math.Abs(now.Diff-c.Diff) > 1e-6 || !near(now.CI95, c.CI95) {
+			changed = append(changed, fmt.Sprintf("%s − %s, %s", c.A, c.B, c.Split))
+		}
+		r.Comparisons[i] = now
+	}
+	return changed, nil
+}
+
+// system finds one side of a comparison, nil if its outcomes are not in r.
+func (r *Report) system(name string, c Comparison) *System {
+	for i, s := range r.Systems {
+		if s.Name == name && s.World == c.World && s.Split == c.Split && len(s.Outcomes) > 0 {
+			return &r.Systems[i]
+		}
+	}
+	return nil
+}
+
+// near allows for figures that were rounded, and for the last bits of another architecture.
+func near(a, b [2]float64) bool {
+	return math.Abs(a[0]-b[0]) < 1e-6 && math.Abs(a[1]-b[1]) < 1e-6
 }
 
 // Cost is the cost of a run.

@@ -33,6 +33,7 @@ import (
 // The files of a run folder.
 const (
 	ConfigFile   = "config.json"
+	StateFile    = "state.json"
 	MetricsFile  = "metrics.jsonl"
 	EpisodesFile = "episodes.jsonl"
 	ReportFile   = "report.json"
@@ -59,7 +60,8 @@ type Dir struct {
 	Labels Labels
 
 	metrics, episodes *os.File
-	made              bool // Create created the folder
+	made              bool     // Create created the folder
+	own               []string // folders in it that the run made
 }
 
 // Create creates the folder dir for a new run. The error is ErrNotEmpty if dir holds
@@ -73,62 +75,87 @@ func Create(dir string, need int64) (*Dir, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("create run folder: %w: %w", ErrReadOnly, err)
 	}
-	made := err != nil
+	return begin(dir, err != nil, need)
+}
+
+// begin makes an empty folder that of a run.
+func begin(dir string, made bool, need int64) (*Dir, error) {
 	if err := os.MkdirAll(filepath.Join(dir, Checkpoints), 0o777); err != nil {
 		return nil, fmt.Errorf("create run folder: %w: %w", ErrReadOnly, err)
 	}
-	d, err := open(dir, need)
-	if err != nil {
-		return nil, errors.Join(err, (&Dir{Path: dir, made: made}).empty())
+	d, err := open(dir, need, os.O_CREATE)
+	switch {
+	case errors.Is(err, ErrBusy): // everything there is another process's
+		return nil, err
+	case err != nil:
+		(&Dir{Path: dir, made: made}).removeEmpty()
+		return nil, err
 	}
 	d.made = made
 	return d, nil
 }
 
-// Discard undoes Create for a run that could not start: it closes d and removes the
-// content of the folder, and the folder itself if Create created it.
-func (d *Dir) Discard() error { return errors.Join(d.Close(), d.empty()) }
+// Made notes that the run made the folder of that name in d, for Discard.
+func (d *Dir) Made(name string) { d.own = append(d.own, name) }
 
-func (d *Dir) empty() error {
+// Discard undoes Create for a run that could not start: it closes d and removes what
+// the run wrote, and the folder itself if Create created it and nothing else is in it.
+func (d *Dir) Discard() error {
+	errs := []error{d.Close()}
+	for _, name := range []string{ConfigFile, StateFile, MetricsFile, EpisodesFile} {
+		if err := os.Remove(filepath.Join(d.Path, name)); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	for _, name := range d.own {
+		errs = append(errs, os.RemoveAll(filepath.Join(d.Path, name)))
+	}
+	d.removeEmpty()
+	return errors.Join(errs...)
+}
+
+// removeEmpty removes the folders that Create made, if nothing is in them.
+func (d *Dir) removeEmpty() {
+	_ = os.Remove(filepath.Join(d.Path, Checkpoints)) // fails if anything is in it
 	if d.made {
-		return os.RemoveAll(d.Path)
+		_ = os.Remove(d.Path)
 	}
-	entries, err := os.ReadDir(d.Path)
-	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(d.Path, e.Name())))
-	}
-	return err
 }
 
 // OpenExisting opens the folder of a run to resume it, with the same checks as
 // Create. The error is ErrNoRun if dir holds no run, and ErrBusy if another process
-// has it open. The caller calls Truncate next.
+// has it open. The caller calls Truncate next. A file that is missing is not made anew.
 func OpenExisting(dir string, need int64) (*Dir, error) {
 	if !exists(filepath.Join(dir, ConfigFile)) {
 		return nil, fmt.Errorf("open run folder %s: %w: it has no %s", dir, ErrNoRun, ConfigFile)
 	}
-	return open(dir, need)
+	return open(dir, need, 0)
 }
 
-func open(dir string, need int64) (d *Dir, err error) {
+// open opens the files of a run folder. create is os.O_CREATE, or 0 where they must be
+// there.
+func open(dir string, need int64, create int) (d *Dir, err error) {
 	d = &Dir{Path: dir}
 	if err := d.Room(need); err != nil {
 		return nil, err
 	}
-	if d.metrics, err = openLines(filepath.Join(dir, MetricsFile)); err != nil {
+	if d.metrics, err = openLines(filepath.Join(dir, MetricsFile), create); err != nil {
 		return nil, err
 	}
 	if err := lock(d.metrics); err != nil {
 		return nil, errors.Join(fmt.Errorf("run folder %s: %w", dir, err), d.metrics.Close())
 	}
-	if d.episodes, err = openLines(filepath.Join(dir, EpisodesFile)); err != nil {
+	if d.episodes, err = openLines(filepath.Join(dir, EpisodesFile), create); err != nil {
 		return nil, errors.Join(err, d.metrics.Close())
 	}
 	return d, nil
 }
 
-func openLines(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o666)
+func openLines(path string, create int) (*os.File, error) {
+	f, err := os.OpenFile(path, create|os.O_RDWR|os.O_APPEND, 0o666)
+	if errors.Is(err, fs.ErrNotExist) && create == 0 {
+		return nil, fmt.Errorf("%s is gone, and the run needs it to go on: put the old file back, or start a new run", path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrReadOnly, err)
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -274,6 +275,143 @@ func TestBytes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9_960: "10 kB", 1_500_000: "1.5 MB", 999_700: "1.0 MB", 3 << 40: "3.3 TB"} {
 		if got := Bytes(n); got != want {
 			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
+		}
+	}
+}
+
+// A run that cannot begin removes what it wrote, and nothing that somebody else put
+// there in the meantime.
+func TestDiscardSparesOthers(t *testing.T) {
+	given := t.TempDir()
+	absent := filepath.Join(t.TempDir(), "new")
+	for _, dir := range []string{given, absent} {
+		d, err := Create(dir, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs := []string{"notes.txt", "base/notes.txt", "checkpoints/mine/model", "models/x"}
+		for _, name := range theirs {
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte("dear"), 0o666)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(d.WriteConfig(1), os.WriteFile(filepath.Join(dir, StateFile), nil, 0o666), d.Discard()); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range theirs {
+			if !exists(filepath.Join(dir, filepath.FromSlash(name))) {
+				t.Errorf("%s is lost", name)
+			}
+		}
+		for _, name := range []string{ConfigFile, StateFile, MetricsFile, EpisodesFile} {
+			if exists(filepath.Join(dir, name)) {
+				t.Errorf("%s was left", name)
+			}
+		}
+	}
+}
+
+// What a run made for itself goes with it.
+func TestDiscardWhatWasMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	d, err := Create(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Made("base")
+	base := filepath.Join(dir, "base")
+	if err := errors.Join(os.Mkdir(base, 0o777), os.WriteFile(filepath.Join(base, "model"), nil, 0o666), d.Discard()); err != nil {
+		t.Fatal(err)
+	}
+	if exists(dir) {
+		t.Error("the folder was left")
+	}
+}
+
+// A line that is damaged among those to keep is no reason to lose the ones behind it:
+// nothing is cut, in either file.
+func TestTruncateRefusesDamage(t *testing.T) {
+	before := func(stage string, step int) bool { return stage == "sft" || step < 3 }
+	line := func(stage string, step int) string { return fmt.Sprintf("{\"stage\":%q,\"step\":%d}\n", stage, step) }
+	good := line("sft", 9) + line("rl", 0) + line("rl", 1) + line("rl", 2)
+	for _, tt := range []struct{ name, text, keep string }{ // no keep: refused
+		{"whole", good, good},
+		{"later steps", good + line("rl", 3) + line("test rl", 4), good},
+		{"a torn end", good + `{"stage":"rl","st`, good},
+		{"a torn line and a later step", good + "{\"stage\"\n" + line("rl", 4), good},
+		{"zeros of a crash", good + "\x00\x00\x00\n\x00\x00", good},
+		{"a damaged line in the middle", line("sft", 9) + "{\"stage\":\"rl\",\"st\n" + line("rl", 1), ""},
+		{"zeros in the middle", line("sft", 9) + strings.Repeat("\x00", 30) + "\n" + line("rl", 1), ""},
+		{"a damaged first line", "x\n" + line("rl", 1), ""},
+		{"a foreign line in the middle", line("sft", 9) + "\n" + line("rl", 1), ""},
+		{"a later step in the middle", line("sft", 9) + line("rl", 7) + line("rl", 1), ""},
+	} {
+		for _, name := range []string{MetricsFile, EpisodesFile} {
+			d := create(t)
+			for _, file := range []string{MetricsFile, EpisodesFile} {
+				text := good + line("rl", 5)
+				if file == name {
+					text = tt.text
+				}
+				if err := os.WriteFile(filepath.Join(d.Path, file), []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := d.Truncate(before)
+			for _, file := range []string{MetricsFile, EpisodesFile} {
+				want := good
+				switch {
+				case tt.keep != "" && file == name:
+					want = tt.keep
+				case tt.keep == "" && file == name:
+					want = tt.text
+				case tt.keep == "":
+					want = good + line("rl", 5)
+				}
+				if got, _ := os.ReadFile(filepath.Join(d.Path, file)); string(got) != want {
+					t.Errorf("%s in %s: %s holds\n%q, want\n%q", tt.name, name, file, got, want)
+				}
+			}
+			if (err == nil) != (tt.keep != "") || err != nil && !strings.Contains(err.Error(), name) {
+				t.Errorf("%s in %s: %v", tt.name, name, err)
+			}
+		}
+	}
+}
+
+// Lines that were there once and are gone are missed.
+func TestLinesThatAreGone(t *testing.T) {
+	d := create(t)
+	if err := d.Step("rl", 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	had, err := d.Lines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.Step("rl", 1, nil), d.Has(had), d.Has(nil)); err != nil {
+		t.Error(err)
+	}
+	if err := d.metrics.Truncate(3); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Has(had); err == nil || !strings.Contains(err.Error(), MetricsFile) {
+		t.Errorf("got %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.WriteConfig(1); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{EpisodesFile, MetricsFile} {
+		path := filepath.Join(d.Path, name)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenExisting(d.Path, 0); err == nil || !strings.Contains(err.Error(), name) || exists(path) {
+			t.Errorf("opened without %s: %v", name, err)
 		}
 	}
 }

@@ -148,9 +148,29 @@ func swapByNames(tmp, dir string) error {
 	return os.RemoveAll(old)
 }
 
+// siblings is how many unfinished files or folders of one name there can be.
+const siblings = 10_000
+
+// Unfinished reports whether ReplaceDir calls a folder so while it writes or replaces
+// one, and the name of that one.
+func Unfinished(name string) (of string, ok bool) {
+	name, hidden := strings.CutPrefix(name, ".")
+	for _, kind := range []string{".part-", ".old-"} {
+		at := strings.LastIndex(name, kind)
+		if !hidden || at < 1 {
+			continue
+		}
+		number := name[at+len(kind):]
+		if n, err := strconv.Atoi(number); err == nil && strconv.Itoa(n) == number && n >= 0 && n < siblings {
+			return name[:at], true
+		}
+	}
+	return "", false
+}
+
 // sibling creates a new hidden file or folder next to path, ".NAME.KIND-N".
 func sibling(path, kind string, create func(name string) error) (string, error) {
-	for n := range 10000 {
+	for n := range siblings {
 		name := siblingPrefix(path, kind) + strconv.Itoa(n)
 		if exists(name) {
 			continue
@@ -177,7 +197,8 @@ func removeStale(dir string) {
 	list, _ := os.ReadDir(filepath.Dir(dir))
 	for _, e := range list {
 		path := filepath.Join(filepath.Dir(dir), e.Name())
-		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) && time.Since(lastWrite(path)) > stale {
+		of, ok := Unfinished(e.Name())
+		if ok && of == filepath.Base(dir) && e.IsDir() && strings.HasPrefix(e.Name(), prefix) && time.Since(lastWrite(path)) > stale {
 			_ = os.RemoveAll(path)
 		}
 	}

@@ -199,3 +199,40 @@ func TestSaveFailsWhole(t *testing.T) {
 	wantText(t, filepath.Join(dir, "tokenizer.json"), "{}")
 	wantText(t, filepath.Join(dir, "additional_chat_templates", "x.jinja"), "x")
 }
+
+// Only names that ReplaceDir makes, exactly, are those of its unfinished folders.
+func TestUnfinished(t *testing.T) {
+	for name, of := range map[string]string{
+		".rl.part-0": "rl", ".rl-6.part-12": "rl-6", ".sft.old-3": "sft", "..rl.part-0.part-1": ".rl.part-0", ".a.b.part-0": "a.b", ".x.part-1.part-9999": "x.part-1",
+		"rl.part-0": "", ".rl.part-": "", ".rl.part-x": "", ".rl.part-0x": "", ".rl.part-00": "", ".rl.part-+1": "", ".rl.part-10000": "", ".rl.PART-0": "", ".rl.part-0 ": "",
+		".rl.part": "", ".rl": "", ".part-0": "", "..part-0": "", ".rl.parts-0": "", ".rl.old": "", ".rl.part-0.txt": "", ".rl.part--1": "", "": "",
+	} {
+		got, ok := Unfinished(name)
+		if got != of || ok != (of != "") {
+			t.Errorf("%q is an unfinished %q, %v; want %q", name, got, ok, of)
+		}
+	}
+}
+
+// What is merely named like an unfinished folder is somebody's own.
+func TestLeftoversSpareOthers(t *testing.T) {
+	parent := t.TempDir()
+	names := []string{".c.part-mine", ".c.part-0.backup", ".c.part-01", ".c.part-"}
+	old := time.Now().Add(-2 * stale)
+	for _, name := range names {
+		path := filepath.Join(parent, name)
+		if err := os.Mkdir(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(path, "a"), "dear")
+		if err := errors.Join(os.Chtimes(filepath.Join(path, "a"), old, old), os.Chtimes(path, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ReplaceDir(filepath.Join(parent, "c"), func(string) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		wantText(t, filepath.Join(parent, name, "a"), "dear")
+	}
+}
