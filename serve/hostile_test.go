@@ -420,7 +420,7 @@ func TestGoneInMidStream(t *testing.T) {
 func TestLeavesWhileRendered(t *testing.T) {
 	base := baseChat(t)
 	var loop strings.Builder // a template that takes a second
-	loop.WriteString(`{% for i in range(40) %}{% for m in messages %}{% set x = m.content | replace("l", "ll") | upper | lower %}{% endfor %}{% endfor %}`)
+	loop.WriteString(`{% for i in range(20) %}{% for m in messages %}{% set x = m.content | replace("l", "ll") | upper | lower %}{% endfor %}{% endfor %}`)
 	loop.WriteString(`{% for m in messages %}<|im_start|>{{ m.role }} {{ m.content }}<|im_end|>{% endfor %}`)
 	c, err := render.New(base.Tokenizer(), render.Config{Template: loop.String(), EOS: base.Stop(), MaxCalls: -1})
 	if err != nil {
@@ -429,7 +429,7 @@ func TestLeavesWhileRendered(t *testing.T) {
 	p := newFakeSampler(c)
 	p.text = "ok"
 	addr, h := startServer(t, p, func(o *Options) { o.Slots, o.Timeouts = 1, Timeouts{} })
-	large := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("hello ", 1<<20) + `"}]}`
+	large := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("hello ", 1<<15) + `"}]}`
 	ctx, cancel := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/chat/completions", strings.NewReader(large))
 	if err != nil {
