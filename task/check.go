@@ -48,8 +48,11 @@ type Check struct {
 	MaxWords int               `json:"max_words,omitempty"` // 0: no bound
 	// NoOtherNumber forbids every number that is neither in Contains nor in what
 	// the user said: a reply that tries several is no answer.
-	NoOtherNumber bool   `json:"no_other_number,omitempty"`
-	Expert        string `json:"reference,omitempty"` // the expert's reply, for a judge that reads
+	NoOtherNumber bool `json:"no_other_number,omitempty"`
+	// NoOtherValue does so with every text that a tool answered in this turn, an
+	// error's reason apart, and with every name of two words, such as amber-fox.
+	NoOtherValue bool   `json:"no_other_value,omitempty"`
+	Expert       string `json:"reference,omitempty"` // the expert's reply, for a judge that reads
 }
 
 // Ref points into the result of the call that satisfied a tool_call item.

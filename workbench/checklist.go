@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"envace/task"
@@ -137,22 +138,33 @@ func (l *checklist) reply(p *Plan, when []task.Cond, writes []string, weight flo
 		DependsOn: union(writes, items(refs(p.values))),
 		Question:  "does the reply tell the user what came of it?",
 		Pass:      fmt.Sprintf("it says in effect: %q%s, in at most %d words", p.wording(), describe(when), check.MaxWords),
-		Failures:  []string{"a value is missing or was not what the tool answered", "another number is offered too", "it rambles or was cut off"},
-		Check:     check,
+		Failures: []string{"a value is missing or was not what the tool answered", "what the value is of is missing",
+			"another value is offered too", "it rambles or was cut off"},
+		Check: check,
 	})
 }
 
-// check is what a reply must hold.
+// check is what a reply must hold: all values of the planned one, and the words
+// that say what they are; and what it must not: any other value.
 func (p *Plan) check() *task.Check {
 	c := &task.Check{
 		Type: task.Reply, AnyOf: p.anyOf, Excludes: p.excludes,
-		MaxWords: 2*len(strings.Fields(p.text)) + 12, NoOtherNumber: true,
+		MaxWords: 2*len(strings.Fields(p.text)) + 12, NoOtherNumber: true, NoOtherValue: true,
 	}
-	for _, r := range refs(p.values) {
-		c.Contains = append(c.Contains, encode(r))
+	for _, v := range p.values {
+		c.Contains = append(c.Contains, encode(v))
+	}
+	for _, w := range letters(strings.ReplaceAll(p.text, "%v", " ")) {
+		if !slices.Contains(small, w) {
+			c.Contains = append(c.Contains, encode(w))
+		}
 	}
 	return c
 }
+
+// small are the words of replies that may be others, and those that [Plan.Any]
+// asks for.
+var small = strings.Fields("done sorry yes no it i the a of is was in to by for has goes cannot do that")
 
 func (l *checklist) has(id string) bool {
 	for _, item := range l.items {

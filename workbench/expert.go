@@ -15,6 +15,7 @@ type course struct {
 	results  map[string]string // by id of the planned call
 	reply    *Plan
 	branches int // decisions on what a tool had answered
+	agreed   int // those whose condition held
 	calls    int
 	returned bool // a call or the reply needs a value that only a tool returns
 }
@@ -36,6 +37,7 @@ func (d Domain) follow(p *Plan, call func(string, json.RawMessage) string, numbe
 			}
 			c.branches++
 			if holds {
+				c.agreed++
 				p = p.yes
 			} else {
 				p = p.no

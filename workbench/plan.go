@@ -47,14 +47,57 @@ func (p *Plan) OnError(other *Plan) *Plan {
 	return Do(p.id, p.tool, p.args, If(From(p.id).Failed(), other, p.next))
 }
 
-// Say ends the turn with a reply. The references among values must be in it for
-// it to be right; other values are wording.
+// As returns the plan with another id for the call that it begins with, for a plan
+// that makes such a call twice. p must begin with [Do].
+func (p *Plan) As(id string) *Plan { return p.renamed(p.id, id) }
+
+func (p *Plan) renamed(from, to string) *Plan {
+	if p == nil {
+		return nil
+	}
+	q := *p
+	if q.id == from {
+		q.id = to
+	}
+	q.cond.Ref = again(q.cond.Ref, from, to)
+	if r, ok := task.AsRef(q.cond.Value); ok {
+		q.cond.Value = encode(Ref{again(r, from, to)})
+	}
+	q.args = Values{}
+	for k, v := range p.args {
+		q.args[k] = anew(v, from, to)
+	}
+	q.values = nil
+	for _, v := range p.values {
+		q.values = append(q.values, anew(v, from, to))
+	}
+	q.next, q.yes, q.no = p.next.renamed(from, to), p.yes.renamed(from, to), p.no.renamed(from, to)
+	return &q
+}
+
+func again(r task.Ref, from, to string) task.Ref {
+	if r.Item == from {
+		r.Item = to
+	}
+	return r
+}
+
+func anew(v any, from, to string) any {
+	if r, ok := v.(Ref); ok {
+		return Ref{again(r.Ref, from, to)}
+	}
+	return v
+}
+
+// Say ends the turn with a reply. Its values, and its words but for the small
+// ones such as "is", must be in what the agent says, in any order; any other value
+// must not.
 func Say(format string, values ...any) *Plan {
 	return &Plan{text: format, values: values, excludes: append(slices.Clone(refusals), dump)}
 }
 
-// Sorry ends the turn with a reply that declines what the user wants. It must say
-// so, and hold the references among values: the reason that a tool gave.
+// Sorry ends the turn with a reply that declines what the user wants. The agent must
+// say so, and what [Say] asks for: whose fault it is, and the reason that a tool gave.
 func Sorry(format string, values ...any) *Plan {
 	return &Plan{text: "sorry, " + format, values: values, anyOf: refusals, excludes: []string{dump}, refusal: true}
 }
