@@ -298,7 +298,7 @@ type Turn struct {
 
 // Said decides a reply check on the text of a reply.
 func Said(said string, c *task.Check, t Turn) (rollout.Outcome, string) {
-	right := t.Asked
+	right, told := t.Asked, ""
 	for _, v := range c.Contains {
 		if ref, ok := task.AsRef(v); ok && !t.Made(ref.Item) {
 			return rollout.Fail, "the call of " + ref.Item + " was not made"
@@ -310,13 +310,15 @@ func Said(said string, c *task.Check, t Turn) (rollout.Outcome, string) {
 		if text := task.Plain(value); !task.Mentions(said, text) {
 			return rollout.Fail, fmt.Sprintf("the reply does not say %q", text)
 		}
-		right += "\n" + task.Plain(value)
+		told += "\n" + task.Plain(value)
 	}
+	right += told
 	mentions := func(text string) bool { return task.Mentions(said, text) }
 	if len(c.AnyOf) > 0 && !slices.ContainsFunc(c.AnyOf, mentions) {
 		return rollout.Fail, fmt.Sprintf("the reply says none of %q", c.AnyOf)
 	}
-	if i := slices.IndexFunc(c.Excludes, mentions); i >= 0 {
+	wrong := func(text string) bool { return mentions(text) && !task.Mentions(told, text) } // what must be said may be
+	if i := slices.IndexFunc(c.Excludes, wrong); i >= 0 {
 		return rollout.Fail, fmt.Sprintf("the reply says %q", c.Excludes[i])
 	}
 	if n := len(strings.Fields(said)); c.MaxWords > 0 && n > c.MaxWords {

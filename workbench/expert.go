@@ -11,6 +11,7 @@ import (
 type course struct {
 	domain   Domain
 	call     func(name string, args json.RawMessage) string // the world's answer
+	plan     *Plan
 	messages []chat.Message
 	results  map[string]string // by id of the planned call
 	reply    *Plan
@@ -28,7 +29,7 @@ func (c *course) answer(id string) (string, bool) {
 // follow lets the expert do what p says where call answers. number counts the
 // calls of the task so far.
 func (d Domain) follow(p *Plan, call func(string, json.RawMessage) string, number int) (*course, error) {
-	c := &course{domain: d, call: call, results: map[string]string{}}
+	c := &course{domain: d, call: call, plan: p, results: map[string]string{}}
 	for p.text == "" {
 		if p.tool == "" {
 			holds, known := p.cond.Holds(c.answer)

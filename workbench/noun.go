@@ -27,14 +27,14 @@ type Noun struct {
 // Kinds returns the kinds that all nouns have.
 func (n Noun) Kinds() []Kind {
 	return []Kind{
-		{"read", 3, n.read},
-		{"word", 9, n.word},
-		{"ask", 2, n.ask},
-		{"find", 12, n.find},
-		{"pick", 10, n.pick},
-		{"mend", 10, n.mend},
-		{"seek", 10, n.seek},
-		{"compare", 14, n.compare},
+		{"read", 2, n.read},
+		{"word", 8, n.word},
+		{"ask", 1, n.ask},
+		{"find", 14, n.find},
+		{"pick", 9, n.pick},
+		{"mend", 12, n.mend},
+		{"seek", 12, n.seek},
+		{"compare", 16, n.compare},
 	}
 }
 
@@ -239,7 +239,7 @@ func (n Noun) pick(r *Rand, s State) Turn {
 	}
 	slots := n.slots(Values{"owner": owner, "which": which, "key": key, "n": limit})
 	switch {
-	case way <= 2:
+	case way == 1:
 		return Turn{
 			r.Phrase(slots, "which {one} of {owner} is the {which}?", "tell me the {which} {one} of {owner}.",
 				"{owner} asks for the {which} {one}. which is it?", "find the {which} {one} of {owner}."),

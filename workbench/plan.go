@@ -93,8 +93,15 @@ func anew(v any, from, to string) any {
 // ones such as "is", must be in what the agent says, in any order; any other value
 // must not.
 func Say(format string, values ...any) *Plan {
-	return &Plan{text: format, values: values, excludes: append(slices.Clone(refusals), dump)}
+	p := &Plan{text: format, values: values, excludes: append(slices.Clone(refusals), dump)}
+	if !strings.HasPrefix(format, done) {
+		p.excludes = append(p.excludes, done)
+	}
+	return p
 }
+
+// done begins the replies that report a change.
+const done = "done"
 
 // Sorry ends the turn with a reply that declines what the user wants. The agent must
 // say so, and what [Say] asks for: whose fault it is, and the reason that a tool gave.

@@ -6,7 +6,7 @@ import "envace/task"
 
 // Tell answers a question for one value: "the price of amber-fox is 30."
 func Tell(key string, name any, value Ref) *Plan {
-	return Say("the %v of %v is %v.", key, name, value)
+	return Say("the %v of %v is %v.", key, name, value).Without("yes", "no")
 }
 
 // OnlyIf goes on with yes where what was read allows it, and otherwise declines:

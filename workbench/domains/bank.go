@@ -53,7 +53,7 @@ func bank() workbench.Domain {
 		New: newVault,
 		Kinds: append(accountNoun().Kinds(),
 			workbench.Kind{Name: "act", Weight: 6, Make: workbench.For(bankAct)},
-			workbench.Kind{Name: "bill", Weight: 3, Make: workbench.For(bankBill)},
+			workbench.Kind{Name: "bill", Weight: 2, Make: workbench.For(bankBill)},
 			workbench.Kind{Name: "pay", Weight: 12, Make: workbench.For(bankPay)},
 			workbench.Kind{Name: "limit", Weight: 11, Make: workbench.For(bankLimit)},
 			workbench.Kind{Name: "send", Weight: 12, Make: workbench.For(bankSend)},

@@ -48,7 +48,7 @@ func calendar() workbench.Domain {
 		},
 		New: newAgenda,
 		Kinds: append(eventNoun().Kinds(),
-			workbench.Kind{Name: "slot", Weight: 3, Make: workbench.For(eventSlot)},
+			workbench.Kind{Name: "slot", Weight: 2, Make: workbench.For(eventSlot)},
 			workbench.Kind{Name: "act", Weight: 10, Make: workbench.For(eventAct)},
 			workbench.Kind{Name: "add", Weight: 13, Make: workbench.For(eventAdd)},
 			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(eventLimit)},

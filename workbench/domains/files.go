@@ -52,7 +52,7 @@ func files() workbench.Domain {
 		},
 		New: newDisk,
 		Kinds: append(fileNoun().Kinds(),
-			workbench.Kind{Name: "folder", Weight: 3, Make: workbench.For(fileFolder)},
+			workbench.Kind{Name: "folder", Weight: 2, Make: workbench.For(fileFolder)},
 			workbench.Kind{Name: "act", Weight: 5, Make: workbench.For(fileAct)},
 			workbench.Kind{Name: "move", Weight: 13, Make: workbench.For(fileMove)},
 			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(fileLimit)},

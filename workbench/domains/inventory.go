@@ -51,7 +51,7 @@ func inventory() workbench.Domain {
 		},
 		New: newStore,
 		Kinds: append(itemNoun().Kinds(),
-			workbench.Kind{Name: "shelf", Weight: 3, Make: workbench.For(itemShelf)},
+			workbench.Kind{Name: "shelf", Weight: 2, Make: workbench.For(itemShelf)},
 			workbench.Kind{Name: "act", Weight: 8, Make: workbench.For(itemAct)},
 			workbench.Kind{Name: "move", Weight: 13, Make: workbench.For(itemMove)},
 			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(itemLimit)},

@@ -52,7 +52,7 @@ func messages() workbench.Domain {
 		},
 		New: newMailbox,
 		Kinds: append(messageNoun().Kinds(),
-			workbench.Kind{Name: "contact", Weight: 3, Make: workbench.For(messageContact)},
+			workbench.Kind{Name: "contact", Weight: 2, Make: workbench.For(messageContact)},
 			workbench.Kind{Name: "act", Weight: 7, Make: workbench.For(messageAct)},
 			workbench.Kind{Name: "send", Weight: 12, Make: workbench.For(messageSend)},
 			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(messageLimit)},
@@ -210,7 +210,7 @@ func deletePlan(name any) *workbench.Plan {
 
 func postPlan(id string, reader any, topic any) *workbench.Plan {
 	return workbench.Do(id, "send_message", workbench.Values{"reader": reader, "topic": topic},
-		workbench.Say("done, the message is %v.", workbench.From(id+".message")))
+		workbench.Say("done, the message is %v, the city is %v.", workbench.From(id+".message"), workbench.From(id+".city")))
 }
 
 func handPlan(name any, reader string) *workbench.Plan {

@@ -53,7 +53,7 @@ func tickets() workbench.Domain {
 		},
 		New: newDesk,
 		Kinds: append(ticketNoun().Kinds(),
-			workbench.Kind{Name: "agent", Weight: 3, Make: workbench.For(ticketAgent)},
+			workbench.Kind{Name: "agent", Weight: 2, Make: workbench.For(ticketAgent)},
 			workbench.Kind{Name: "act", Weight: 5, Make: workbench.For(ticketAct)},
 			workbench.Kind{Name: "assign", Weight: 11, Make: workbench.For(ticketAssign)},
 			workbench.Kind{Name: "team", Weight: 9, Make: workbench.For(ticketTeam)},

@@ -53,7 +53,7 @@ func travel() workbench.Domain {
 		},
 		New: newAgency,
 		Kinds: append(bookingNoun().Kinds(),
-			workbench.Kind{Name: "trip", Weight: 3, Make: workbench.For(travelTrip)},
+			workbench.Kind{Name: "trip", Weight: 2, Make: workbench.For(travelTrip)},
 			workbench.Kind{Name: "act", Weight: 6, Make: workbench.For(travelAct)},
 			workbench.Kind{Name: "book", Weight: 12, Make: workbench.For(travelBook)},
 			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(travelLimit)},
