@@ -20,7 +20,7 @@ type Item struct {
 const (
 	ToolCall   = "tool_call"   // the turn holds a call with this name and these arguments
 	ToolResult = "tool_result" // the call of item Of, or of this name, was answered with the outcome that is expected
-	Reply      = "reply"       // the turn's reply is as Contains, AnyOf, Excludes, MaxWords and NoOtherNumber say
+	Reply      = "reply"       // the turn's reply is as Contains, AnyOf, Excludes, MaxWords, NoOtherNumber and NoOtherValue say
 	OnlyWrites = "only_writes" // every call of a write tool in this turn is one that a tool_call item of the list wants
 )
 
@@ -44,7 +44,7 @@ type Check struct {
 	// whole words without regard to case.
 	Contains []json.RawMessage `json:"contains,omitempty"`
 	AnyOf    []string          `json:"any_of,omitempty"`
-	Excludes []string          `json:"excludes,omitempty"`
+	Excludes []string          `json:"excludes,omitempty"`  // unless Contains demands it
 	MaxWords int               `json:"max_words,omitempty"` // 0: no bound
 	// NoOtherNumber forbids every number that is neither in Contains nor in what
 	// the user said: a reply that tries several is no answer.
