@@ -283,13 +283,13 @@ func (t *turn) reply(c *task.Check) (rollout.Outcome, string) {
 	for _, x := range t.calls {
 		seen = append(seen, x.Result)
 	}
-	out, why := Said(said, c, Turn{Asked: t.ep.Asked(t.ep.User), Results: t.results, Made: t.made, Seen: seen})
+	out, why := Said(said, c, Before{Asked: t.ep.Asked(t.ep.User), Results: t.results, Made: t.made, Seen: seen})
 	t.broken = t.broken || out == rollout.Unknown
 	return out, why
 }
 
-// Turn is what a reply answers to.
-type Turn struct {
+// Before is what came before a reply in its user turn.
+type Before struct {
 	Asked   string                 // what the user said; numbers and names in it may be said
 	Results task.Results           // the answers that references point into
 	Made    func(item string) bool // whether an item's call was made
@@ -297,7 +297,7 @@ type Turn struct {
 }
 
 // Said decides a reply check on the text of a reply.
-func Said(said string, c *task.Check, t Turn) (rollout.Outcome, string) {
+func Said(said string, c *task.Check, t Before) (rollout.Outcome, string) {
 	right, told := t.Asked, ""
 	for _, v := range c.Contains {
 		if ref, ok := task.AsRef(v); ok && !t.Made(ref.Item) {
@@ -330,8 +330,8 @@ func Said(said string, c *task.Check, t Turn) (rollout.Outcome, string) {
 	return rollout.Pass, ""
 }
 
-// name is one that the workbench calls an entity by.
-var name = regexp.MustCompile(`\b[a-z]+-[a-z]+\b`)
+// twoWords is a name that the workbench calls an entity by.
+var twoWords = regexp.MustCompile(`\b[a-z]+-[a-z]+\b`)
 
 // beside finds a value in a reply that it must not hold beside the right ones.
 func beside(said, right string, c *task.Check, seen []string) (value string, found bool) {
@@ -340,7 +340,7 @@ func beside(said, right string, c *task.Check, seen []string) (value string, fou
 		suspects = task.Numbers(said)
 	}
 	if c.NoOtherValue {
-		suspects = append(suspects, name.FindAllString(strings.ToLower(said), -1)...)
+		suspects = append(suspects, twoWords.FindAllString(strings.ToLower(said), -1)...)
 		for _, result := range seen {
 			suspects = texts(suspects, result)
 		}

@@ -59,32 +59,32 @@ func (p *Plan) renamed(from, to string) *Plan {
 	if q.id == from {
 		q.id = to
 	}
-	q.cond.Ref = again(q.cond.Ref, from, to)
+	q.cond.Ref = pointed(q.cond.Ref, from, to)
 	if r, ok := task.AsRef(q.cond.Value); ok {
-		q.cond.Value = encode(Ref{again(r, from, to)})
+		q.cond.Value = encode(Ref{pointed(r, from, to)})
 	}
 	q.args = Values{}
 	for k, v := range p.args {
-		q.args[k] = anew(v, from, to)
+		q.args[k] = moved(v, from, to)
 	}
 	q.values = nil
 	for _, v := range p.values {
-		q.values = append(q.values, anew(v, from, to))
+		q.values = append(q.values, moved(v, from, to))
 	}
 	q.next, q.yes, q.no = p.next.renamed(from, to), p.yes.renamed(from, to), p.no.renamed(from, to)
 	return &q
 }
 
-func again(r task.Ref, from, to string) task.Ref {
+func pointed(r task.Ref, from, to string) task.Ref {
 	if r.Item == from {
 		r.Item = to
 	}
 	return r
 }
 
-func anew(v any, from, to string) any {
+func moved(v any, from, to string) any {
 	if r, ok := v.(Ref); ok {
-		return Ref{again(r.Ref, from, to)}
+		return Ref{pointed(r.Ref, from, to)}
 	}
 	return v
 }

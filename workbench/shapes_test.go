@@ -58,7 +58,7 @@ func TestReplies(t *testing.T) {
 			[]string{"sorry, i cannot do that.", "i am unable to do that."}, []string{"sorry, plum-hill is shipped.", "sorry.", "done.", "sorry, i cannot do that for grand-pond."}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			turn := judge.Turn{
+			turn := judge.Before{
 				Asked:   "is the price of plum-hill less than 40?",
 				Results: func(item string) (string, bool) { r, ok := seen[item]; return r, ok },
 				Made:    func(item string) bool { return seen[item] != "" },

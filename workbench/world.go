@@ -148,7 +148,7 @@ func (c *course) told(ep *rollout.Episode, u int, seen []string) string {
 		return "no reply"
 	}
 	made := func(id string) bool { _, ok := c.results[id]; return ok }
-	if out, why := judge.Said(said, c.reply.check(c.plan), judge.Turn{Asked: ep.Asked(u), Results: c.answer, Made: made, Seen: seen}); out != rollout.Pass {
+	if out, why := judge.Said(said, c.reply.check(c.plan), judge.Before{Asked: ep.Asked(u), Results: c.answer, Made: made, Seen: seen}); out != rollout.Pass {
 		return why
 	}
 	return ""
