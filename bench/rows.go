@@ -170,7 +170,7 @@ func grpo(chat *render.Chat, model string) ([]engine.Datum, error) {
 	credit := train.Credit{Fidelity: true}
 	rows := train.Rows(eps, rollout.Learner, credit)
 	train.Advantages(rows, credit)
-	return train.Data(rows, credit), nil
+	return train.Data(rows, credit)
 }
 
 // dialogue renders the longest recorded dialogue of at most n tokens.

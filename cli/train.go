@@ -75,7 +75,7 @@ on with --resume and ends with the same files. The suites:
 	f.StringVar(&o.Data, "data", "", "dialogues to learn from, a JSONL `file`: short for --suite dialogues:FILE")
 	f.StringVar(&o.Checklists, "checklists", "", "checklists of the dialogues, a JSONL `file`")
 	f.StringVar(&o.FewShot, "few-shot", "", "`which` recorded calls of a task REHEARSE is shown: none, past (up to the user turn under way) or all")
-	f.StringSliceVar(&o.With, "with", nil, "`baselines` to train too: sft-more, real")
+	f.StringSliceVar(&o.With, "with", nil, "`baselines` to train too: sft-more, sft-all, real")
 	f.BoolVar(&o.SkipBad, "skip-bad", false, "leave out rows of --data that cannot be read, instead of stopping")
 	f.StringVar(&o.Out, "out", "", "run `folder`, new or empty (default: a new one under runs/)")
 	f.BoolVar(&o.Resume, "resume", false, "go on with the run in --out from its last checkpoint")

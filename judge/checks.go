@@ -33,70 +33,166 @@ type Reader interface {
 // Judge gives the verdict on user turn ep.User. Its only error is that of a
 // cancelled context.
 func (c Checklist) Judge(ctx context.Context, ep *rollout.Episode) (rollout.Verdict, error) {
-	t := &turn{ctx: ctx, reader: c.Reader, ep: ep, items: ep.Task.Checklist(ep.User), matched: map[string]int{}, outcome: map[string]rollout.Outcome{}}
+	t := newTurn(ctx, c.Reader, ep)
+	v := t.verdict()
+	if faithful, differs := rollout.Faithful(ep); differs {
+		truth := newTurn(ctx, c.Reader, faithful)
+		truth.readings = t.readings
+		v.Undue = max(0, v.Reward-truth.verdict().Reward)
+	}
+	return v, ctx.Err()
+}
+
+// turn is one user turn under judgement.
+type turn struct {
+	ctx      context.Context
+	reader   Reader
+	ep       *rollout.Episode
+	items    []task.Item
+	calls    []rollout.Exchange
+	matched  map[string]int     // tool_call item → index of the call that satisfied it
+	decided  map[int]reading    // by place in items
+	readings map[string]reading // of the reader, by item
+	open     map[int]bool       // places under decision
+}
+
+// reading is the outcome of an item, and why.
+type reading struct {
+	outcome rollout.Outcome
+	why     string
+}
+
+func newTurn(ctx context.Context, reader Reader, ep *rollout.Episode) *turn {
+	t := &turn{ctx: ctx, reader: reader, ep: ep, items: ep.Task.Checklist(ep.User),
+		matched: map[string]int{}, decided: map[int]reading{}, readings: map[string]reading{}, open: map[int]bool{}}
 	for _, x := range ep.Exchanges() {
 		if x.User == ep.User {
 			t.calls = append(t.calls, x)
 		}
 	}
-	return t.verdict(), ctx.Err()
+	return t
 }
 
-// turn is one user turn under judgement.
-type turn struct {
-	ctx     context.Context
-	reader  Reader
-	ep      *rollout.Episode
-	items   []task.Item
-	calls   []rollout.Exchange
-	matched map[string]int // tool_call item → index of the call that satisfied it
-	outcome map[string]rollout.Outcome
-	broken  bool
-}
-
+// verdict decides every item. What the world's answers lack counts as not passed,
+// so that no world gains by leaving out what is asked for.
 func (t *turn) verdict() rollout.Verdict {
 	var v rollout.Verdict
 	passed, decided := 0.0, 0.0
-	for _, item := range t.items {
-		out, why := t.item(item)
-		t.outcome[item.ID] = out
-		v.Items = append(v.Items, rollout.ItemVerdict{ID: item.ID, Outcome: out, Why: why})
-		switch out {
+	for i, item := range t.items {
+		d := t.decide(i)
+		v.Items = append(v.Items, rollout.ItemVerdict{ID: item.ID, Outcome: d.outcome, Why: d.why})
+		switch d.outcome {
 		case rollout.Pass:
 			passed += item.Weight
 			decided += item.Weight
 		case rollout.Fail:
 			decided += item.Weight
 			v.Stop = v.Stop || item.Required
+		case rollout.Lacking:
+			decided += item.Weight
+			v.Broken = v.Broken || item.Weight > 0
 		}
 	}
 	if decided > 0 {
 		v.Known, v.Reward = true, passed/decided
 	}
-	v.Broken = t.broken
 	return v
 }
 
-// item decides one item, after those before it.
+// decide decides item i once, after those that it depends on or refers to, wherever
+// these stand in the list.
+func (t *turn) decide(i int) reading {
+	if d, ok := t.decided[i]; ok {
+		return d
+	}
+	if t.open[i] {
+		return reading{rollout.Fail, "it depends on itself"}
+	}
+	t.open[i] = true
+	for _, id := range needs(t.items[i]) {
+		t.named(id)
+	}
+	if c := t.items[i].Check; c != nil && c.Type == task.OnlyWrites {
+		t.calledFor()
+	}
+	var d reading
+	d.outcome, d.why = t.item(t.items[i])
+	t.open[i], t.decided[i] = false, d
+	return d
+}
+
+// calledFor decides all items that ask for a call.
+func (t *turn) calledFor() {
+	for i, item := range t.items {
+		if item.Check != nil && item.Check.Type == task.ToolCall {
+			t.decide(i)
+		}
+	}
+}
+
+// named decides the items of an ID and returns what came of the one that applies:
+// different branches may ask for the same call by the same ID.
+func (t *turn) named(id string) reading {
+	out := reading{rollout.Fail, "there is no item " + id}
+	for i, item := range t.items {
+		if item.ID != id {
+			continue
+		}
+		if out = t.decide(i); out.outcome != rollout.NotApplicable {
+			return out
+		}
+	}
+	return out
+}
+
+// needs names the items that must be decided before item.
+func needs(item task.Item) []string {
+	ids := slices.Clone(item.DependsOn)
+	c := item.Check
+	if c == nil {
+		return ids
+	}
+	for _, cond := range c.When {
+		ids = append(ids, asks(cond)...)
+	}
+	for _, arg := range c.Arguments {
+		if ref, ok := task.AsRef(arg); ok {
+			ids = append(ids, ref.Item)
+		}
+	}
+	slices.Sort(ids[len(item.DependsOn):]) // arguments come in the order of a Go map
+	for _, v := range c.Contains {
+		if ref, ok := task.AsRef(v); ok {
+			ids = append(ids, ref.Item)
+		}
+	}
+	if c.Of != "" {
+		ids = append(ids, c.Of)
+	}
+	return ids
+}
+
+// item decides one item, after those that it needs.
 func (t *turn) item(item task.Item) (rollout.Outcome, string) {
 	if item.Check == nil && t.reader == nil {
 		return rollout.Unknown, "needs a reader"
 	}
-	for _, c := range conditions(item) {
+	conds := conditions(item)
+	for i, c := range conds {
 		if id := t.missing(c); id != "" {
 			return rollout.Fail, "the call of " + id + " was not made"
 		}
-		holds, known := c.Holds(t.results)
+		holds, known := task.HoldAll(conds[:i+1], t.results)
 		switch {
 		case !known:
-			return t.lacking("a condition on " + c.Ref.Item + " cannot be decided")
+			return rollout.Lacking, "a condition on " + c.Ref.Item + " cannot be decided"
 		case !holds:
 			return rollout.NotApplicable, "the answer to " + c.Ref.Item + " leads elsewhere"
 		}
 	}
-	for _, id := range item.DependsOn {
-		if t.outcome[id] == rollout.Fail { // what is dropped asks for nothing
-			return rollout.Fail, "depends on " + id
+	for _, id := range item.DependsOn { // what is dropped asks for nothing
+		if out := t.named(id).outcome; out == rollout.Fail || out == rollout.Lacking {
+			return out, "depends on " + id
 		}
 	}
 	return t.check(item)
@@ -148,8 +244,8 @@ func (t *turn) toolCall(item task.Item) (rollout.Outcome, string) {
 			from = max(from, t.matched[ref.Item]+1)
 		}
 		v, ok := task.Value(arg, t.results)
-		if !ok {
-			return t.lacking("the answer holds no value for " + name)
+		if !ok || task.Null(v) && isRef(arg) {
+			return rollout.Lacking, "the answer holds no value for " + name
 		}
 		want[name] = v
 	}
@@ -181,12 +277,6 @@ func (t *turn) find(name string, args []byte, from int) int {
 		}
 	}
 	return found
-}
-
-// lacking is the outcome where an answer of the world lacks what is asked of it.
-func (t *turn) lacking(why string) (rollout.Outcome, string) {
-	t.broken = true
-	return rollout.Unknown, why
 }
 
 func (t *turn) taken(i int) bool {
@@ -264,6 +354,10 @@ func (t *turn) read(item task.Item) (outcome rollout.Outcome, why string) {
 			outcome, why = rollout.Unknown, fmt.Sprintf("the reader failed: panic: %v", x)
 		}
 	}()
+	if read, ok := t.readings[item.ID]; ok {
+		return read.outcome, read.why
+	}
+	defer func() { t.readings[item.ID] = reading{outcome, why} }()
 	outcome, why, err := t.reader.Read(t.ctx, t.ep, item)
 	switch {
 	case err != nil:
@@ -283,9 +377,7 @@ func (t *turn) reply(c *task.Check) (rollout.Outcome, string) {
 	for _, x := range t.calls {
 		seen = append(seen, x.Result)
 	}
-	out, why := Said(said, c, Before{Asked: t.ep.Asked(t.ep.User), Results: t.results, Made: t.made, Seen: seen})
-	t.broken = t.broken || out == rollout.Unknown
-	return out, why
+	return Said(said, c, Before{Asked: t.ep.Asked(t.ep.User), Results: t.results, Made: t.made, Seen: seen})
 }
 
 // Before is what came before a reply in its user turn.
@@ -304,8 +396,8 @@ func Said(said string, c *task.Check, t Before) (rollout.Outcome, string) {
 			return rollout.Fail, "the call of " + ref.Item + " was not made"
 		}
 		value, ok := task.Value(v, t.Results)
-		if !ok {
-			return rollout.Unknown, "the answer holds no value to report"
+		if !ok || !reportable(value) {
+			return rollout.Lacking, "the answer holds no value to report"
 		}
 		if text := task.Plain(value); !task.Mentions(said, text) {
 			return rollout.Fail, fmt.Sprintf("the reply does not say %q", text)
@@ -381,9 +473,26 @@ func texts(list []string, result string) []string {
 	return list
 }
 
+// reportable reports whether v can be said: a text, a number, or true or false.
+func reportable(v json.RawMessage) bool {
+	switch text := strings.TrimSpace(string(v)); {
+	case task.Null(v), strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
+		return false
+	}
+	return strings.TrimSpace(task.Plain(v)) != ""
+}
+
+func isRef(v json.RawMessage) bool {
+	_, ok := task.AsRef(v)
+	return ok
+}
+
 // onlyWrites passes unless a tool that changes the world was called without an
 // item of the list asking for that call.
 func (t *turn) onlyWrites() (rollout.Outcome, string) {
+	if !slices.ContainsFunc(t.ep.Task.Tools, func(f chat.Function) bool { return f.Write }) {
+		return rollout.Unknown, "no tool is marked as writing"
+	}
 	for i, x := range t.calls {
 		f, _ := t.ep.Task.Tool(x.Call.Name)
 		if f.Write && x.Source != rollout.FromHarness && !t.taken(i) {

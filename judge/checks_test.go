@@ -104,8 +104,8 @@ func TestChecks(t *testing.T) {
 		{"reference to another value", getA + "," + putOfA, []did{{"get", `{"id":"a"}`, `{"v":"x7"}`, ""}, {"put", `{"n":1,"v":"x8"}`, `{}`, ""}}, "", "A pass, B fail", 0.5, false},
 		{"the right value before it was known", getA + "," + putOfA, []did{{"put", `{"n":1,"v":"x7"}`, `{}`, ""}, {"get", `{"id":"a"}`, `{"v":"x7"}`, ""}}, "", "A pass, B fail", 0.5, false},
 		{"reference to a call not made", getA + "," + putOfA, []did{{"put", `{"n":1,"v":"x7"}`, `{}`, ""}}, "", "A fail, B fail", 0, false},
-		{"the answer lacks the value", getA + "," + putOfA, []did{{"get", `{"id":"a"}`, `{"w":1}`, ""}, {"put", `{"n":1,"v":"x7"}`, `{}`, ""}}, "", "A pass, B unknown", 1, true},
-		{"the answer is not JSON", getA + "," + putOfA, []did{{"get", `{"id":"a"}`, `v is x7`, ""}, {"put", `{"n":1,"v":"x7"}`, `{}`, ""}}, "", "A pass, B unknown", 1, true},
+		{"the answer lacks the value", getA + "," + putOfA, []did{{"get", `{"id":"a"}`, `{"w":1}`, ""}, {"put", `{"n":1,"v":"x7"}`, `{}`, ""}}, "", "A pass, B lacking", 0.5, true},
+		{"the answer is not JSON", getA + "," + putOfA, []did{{"get", `{"id":"a"}`, `v is x7`, ""}, {"put", `{"n":1,"v":"x7"}`, `{}`, ""}}, "", "A pass, B lacking", 0.5, true},
 
 		{"this branch", getA + "," + ifOpen + "," + ifOther, []did{{"get", `{"id":"a"}`, `{"status":"open"}`, ""}, {"put", `{"id":"a"}`, `{}`, ""}}, "done", "A pass, B pass, C n/a", 1, false},
 		{"this branch, not taken", getA + "," + ifOpen + "," + ifOther, []did{{"get", `{"id":"a"}`, `{"status":"open"}`, ""}}, "it is closed", "A pass, B fail, C n/a", 0.25, false},
@@ -125,7 +125,7 @@ func TestChecks(t *testing.T) {
 		{
 			"a condition that the answer leaves open", getA + `,{"id":"D","weight":1,"check":{"type":"tool_call","name":"get","arguments":{"id":"d"}}},
 			{"id":"B","weight":1,"check":{"type":"reply","any_of":["yes"],"when":[{"ref":{"item":"A","path":"v"},"op":"ge","value":{"$ref":{"item":"D","path":"v"}}}]}}`,
-			[]did{{"get", `{"id":"d"}`, `{}`, ""}, {"get", `{"id":"a"}`, `{"v":3}`, ""}}, "yes", "A pass, D pass, B unknown", 1, true,
+			[]did{{"get", `{"id":"d"}`, `{}`, ""}, {"get", `{"id":"a"}`, `{"v":3}`, ""}}, "yes", "A pass, D pass, B lacking", 2.0 / 3, true,
 		},
 		{"a condition on an error", getA + `,{"id":"B","weight":1,"check":{"type":"reply","any_of":["sorry"],"when":[{"ref":{"item":"A","path":""},"op":"error"}]}}`, []did{{"get", `{"id":"a"}`, `{"error":"none"}`, ""}}, "sorry, none", "A pass, B pass", 1, false},
 
@@ -146,7 +146,7 @@ func TestChecks(t *testing.T) {
 		{"reply with a value", getA + `,{"id":"B","weight":1,"check":{"type":"reply","contains":[{"$ref":{"item":"A","path":"v"}},"room"]}}`, []did{{"get", `{"id":"a"}`, `{"v":4}`, ""}}, "Room 4.", "A pass, B pass", 1, false},
 		{"reply with another value", getA + `,{"id":"B","weight":1,"check":{"type":"reply","contains":[{"$ref":{"item":"A","path":"v"}}]}}`, []did{{"get", `{"id":"a"}`, `{"v":4}`, ""}}, "room 14, floor 4.5", "A pass, B fail", 0.5, false},
 		{"reply with a value out of nothing", getA + `,{"id":"B","weight":1,"check":{"type":"reply","contains":[{"$ref":{"item":"A","path":"v"}}]}}`, nil, "room 4", "A fail, B fail", 0, false},
-		{"reply where the answer lacks the value", getA + `,{"id":"B","weight":1,"check":{"type":"reply","contains":[{"$ref":{"item":"A","path":"v"}}]}}`, []did{{"get", `{"id":"a"}`, `{}`, ""}}, "room 4", "A pass, B unknown", 1, true},
+		{"reply where the answer lacks the value", getA + `,{"id":"B","weight":1,"check":{"type":"reply","contains":[{"$ref":{"item":"A","path":"v"}}]}}`, []did{{"get", `{"id":"a"}`, `{}`, ""}}, "room 4", "A pass, B lacking", 0.5, true},
 		{"one of some words", `{"id":"B","weight":1,"check":{"type":"reply","any_of":["cannot","sorry"]}}`, nil, "Sorry!", "B pass", 1, false},
 		{"none of some words", `{"id":"B","weight":1,"check":{"type":"reply","any_of":["cannot","sorry"]}}`, nil, "done", "B fail", 0, false},
 		{"a word that must not be said", `{"id":"B","weight":1,"check":{"type":"reply","any_of":["done"],"excludes":["not"]}}`, nil, "not done", "B fail", 0, false},

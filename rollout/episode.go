@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"slices"
 	"strings"
 
 	"envace/chat"
@@ -83,9 +84,11 @@ type Episode struct {
 	Entries []Entry
 	User    int // user turn under way, from 0
 	Stop    Stop
-	Detail  string // what exactly happened, where Stop says too little
-	Why     string // what is wrong with it, where it was scored and did not succeed
-	Reward  float64
+	Detail  string             // what exactly happened, where Stop says too little
+	Why     string             // what is wrong with it, where it was scored and did not succeed
+	Reward  float64            // mean of the user turns'; see Judged
+	Undue   float64            // the part of Reward that REHEARSE does not earn, see Verdict.Undue
+	Judged  bool               // something was decided; if not, Reward means nothing
 	Verdict []Verdict          // one for each user turn that was judged
 	Metrics map[string]float64 // of this episode: fidelity, …
 }
@@ -99,15 +102,21 @@ const (
 	Fail          Outcome = "fail"
 	Unknown       Outcome = "unknown" // cannot be decided: dropped, weights renormalised
 	NotApplicable Outcome = "n/a"     // its condition does not hold in this episode: dropped likewise
+	Lacking       Outcome = "lacking" // the world's answers lack what it asks about: counts as not passed
 )
 
 // Verdict judges one user turn.
 type Verdict struct {
 	Items  []ItemVerdict
 	Reward float64 // Σ weight of passed items ÷ Σ weight of decided ones; 0 if none is decided
-	Known  bool    // at least one item was decided
-	Broken bool    // the world's answers lack what the task turns on, so ACT cannot be judged by them
-	Stop   bool    // a required item failed
+	// Undue is the part of Reward that came of imagined results which contradict the
+	// record: what would be missing with the recorded results in their place. ACT, which
+	// reacted to what it saw, keeps it; REHEARSE does not earn it, and with it the turn
+	// is no success.
+	Undue  float64
+	Known  bool // at least one item was decided
+	Broken bool // the world's answers lack what the task turns on, so ACT cannot be judged by them
+	Stop   bool // a required item failed
 }
 
 // ItemVerdict is the outcome of one item.
@@ -115,6 +124,17 @@ type ItemVerdict struct {
 	ID      string
 	Outcome Outcome
 	Why     string
+}
+
+// Solved reports whether every decided item passed, by results that lack nothing and
+// do not contradict the record.
+func (ep *Episode) Solved() bool {
+	return ep.Judged && ep.Reward == 1 && ep.Undue == 0 && !ep.Broken()
+}
+
+// Broken reports whether the world's answers lacked what the task turns on.
+func (ep *Episode) Broken() bool {
+	return slices.ContainsFunc(ep.Verdict, func(v Verdict) bool { return v.Broken })
 }
 
 // Recorded returns the episode that a task's references are: what the expert did
@@ -205,24 +225,28 @@ func (ep *Episode) Open() []chat.Call {
 
 // Exchange is a call with its answer.
 type Exchange struct {
-	Call   chat.Call
-	Result string
-	Source Source
-	User   int
+	Call      chat.Call
+	Result    string
+	Source    Source
+	User      int
+	Malformed bool // what was imagined broke the output form of REHEARSE; Result is the error that says so
+
+	entry int // of the answer
 }
 
 // Exchanges returns the answered calls of the episode in the order of the calls.
 func (ep *Episode) Exchanges() []Exchange {
 	var out []Exchange
 	at := map[string]int{}
-	for _, e := range ep.Entries {
+	for n, e := range ep.Entries {
 		for _, c := range e.Message.Calls {
 			at[c.ID] = len(out)
 			out = append(out, Exchange{Call: c, User: e.User})
 		}
 		if e.Message.Role == chat.Tool {
 			if i, ok := at[e.Message.CallID]; ok {
-				out[i].Result, out[i].Source = e.Message.Content, e.Source
+				out[i].Result, out[i].Source, out[i].entry = e.Message.Content, e.Source, n
+				out[i].Malformed = e.Source == FromImagined && e.Turn != nil && len(e.Turn.Errors) > 0
 			}
 		}
 	}

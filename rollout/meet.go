@@ -17,8 +17,12 @@ import (
 
 // open opens the world of the episode.
 func (g Game) open(ctx context.Context, ep *Episode) (w World, err error) {
+	worlds := g.Worlds
+	if worlds == nil {
+		worlds = Pair{}
+	}
 	err = guard(func() (err error) {
-		w, err = g.Worlds.Open(ctx, ep.Task, ep.Seed)
+		w, err = worlds.Open(ctx, ep.Task, ep.Seed)
 		return err
 	})
 	return w, failed(ctx, ep, "open the world: ", err)

@@ -38,7 +38,7 @@ var DefaultLimits = Limits{Messages: 30, User: 30, Malformed: 3}
 // Game is how a task is played: by whom, in which world, judged by whom.
 type Game struct {
 	Policy Policy // who acts
-	Worlds Worlds // where; the world of the task is opened for the episode, and closed
+	Worlds Worlds // where; the world of the task is opened for the episode, and closed. Nil: the recorded user, and no tools
 	Judge  Judge  // nil: not judged
 	Limits Limits
 	Step   int
@@ -78,7 +78,7 @@ func (g Game) Play(ctx context.Context, t task.Task) (*Episode, error) {
 	case err != nil:
 		return nil, fmt.Errorf("task %s: %w", t.ID, err)
 	}
-	ep.Reward = reward(ep)
+	ep.Reward, ep.Undue, ep.Judged = reward(ep)
 	return ep, nil
 }
 
@@ -118,7 +118,7 @@ func (g Game) round(ctx context.Context, world World, ep *Episode, prompt Prompt
 		return Prompt{}, g.judge(ctx, ep)
 	}
 	calls := ep.Open()
-	if talked := len(ep.Entries) == from && len(calls) == 0; talked {
+	if len(ep.Entries) == from && len(calls) == 0 { // it talked to the user
 		err = g.judge(ctx, ep)
 		if err == nil && ep.Stop == "" {
 			err = g.ask(ctx, world, ep)
@@ -241,21 +241,23 @@ func (g Game) judge(ctx context.Context, ep *Episode) error {
 	return nil
 }
 
-// reward is the mean of the user turns' rewards; a turn that was not reached
-// counts 0, one that could not be decided does not count.
-func reward(ep *Episode) float64 {
-	sum, n := 0.0, 0
+// reward is the mean of the user turns' rewards, with its undue part; a turn that was
+// not reached counts 0, one that could not be decided does not count. judged is false
+// where none counts.
+func reward(ep *Episode) (mean, undue float64, judged bool) {
+	n := 0.0
 	for u := range max(len(ep.Verdict), len(ep.Task.Turns)) {
 		switch {
 		case u < len(ep.Verdict) && ep.Verdict[u].Known:
-			sum += ep.Verdict[u].Reward
+			mean += ep.Verdict[u].Reward
+			undue += ep.Verdict[u].Undue
 			n++
 		case u >= len(ep.Verdict) && len(ep.Task.Checklist(u)) > 0:
 			n++
 		}
 	}
 	if n == 0 {
-		return 0
+		return 0, 0, false
 	}
-	return sum / float64(n)
+	return mean / n, undue / n, true
 }

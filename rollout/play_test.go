@@ -243,23 +243,25 @@ func TestReward(t *testing.T) {
 		unjudged []int // turns without a checklist
 		verdict  []Verdict
 		want     float64
+		judged   bool
 	}{
-		{"one turn", 1, nil, []Verdict{known(0.5)}, 0.5},
-		{"mean over turns", 2, nil, []Verdict{known(1), known(0.5)}, 0.75},
-		{"a turn not reached counts nothing", 4, nil, []Verdict{known(1)}, 0.25},
-		{"an undecided turn is left out", 2, nil, []Verdict{{}, known(0.5)}, 0.5},
-		{"a turn without checklist is left out, reached or not", 3, []int{0, 2}, []Verdict{{}, known(0.5)}, 0.5},
-		{"none decided", 2, nil, []Verdict{{}, {}}, 0},
-		{"none judged", 2, nil, nil, 0},
-		{"nothing to judge", 1, []int{0}, []Verdict{{}}, 0},
+		{"one turn", 1, nil, []Verdict{known(0.5)}, 0.5, true},
+		{"mean over turns", 2, nil, []Verdict{known(1), known(0.5)}, 0.75, true},
+		{"a turn not reached counts nothing", 4, nil, []Verdict{known(1)}, 0.25, true},
+		{"an undecided turn is left out", 2, nil, []Verdict{{}, known(0.5)}, 0.5, true},
+		{"a turn without checklist is left out, reached or not", 3, []int{0, 2}, []Verdict{{}, known(0.5)}, 0.5, true},
+		{"none decided", 2, nil, []Verdict{{}, {}}, 0, false},
+		{"none reached", 2, nil, nil, 0, true},
+		{"nothing to judge", 1, []int{0}, []Verdict{{}}, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ep := &Episode{Task: shop(make([]string, tt.turns)...), Verdict: tt.verdict}
 			for _, u := range tt.unjudged {
 				ep.Task.Turns[u].Checklist = nil
 			}
-			if got := reward(ep); !near(got, tt.want) {
-				t.Errorf("reward %g, want %g", got, tt.want)
+			got, undue, judged := reward(ep)
+			if !near(got, tt.want) || undue != 0 || judged != tt.judged {
+				t.Errorf("reward %g (judged %v), want %g", got, judged, tt.want)
 			}
 		})
 	}

@@ -63,6 +63,7 @@ func (r Rehearsal) Call(ctx context.Context, ep *Episode, call chat.Call) (Resul
 	turn.User = ep.User
 	result, bad := render.ParseResult(msg.Content)
 	if bad != nil {
+		turn.Errors = []render.CallError{{Code: bad.Code, Message: bad.Message}}
 		result = render.ErrorText(bad.Code, bad.Message)
 	}
 	return Result{Content: result, Source: FromImagined, Turn: turn}, nil

@@ -96,8 +96,14 @@ func (d *dialogues) Worlds() rollout.Worlds { return nil }
 
 // Score is success where every decided item passed.
 func (d *dialogues) Score(_ context.Context, ep *rollout.Episode) (Score, error) {
-	if ep.Reward > 1-1e-9 {
+	switch {
+	case !ep.Judged:
+		return Score{Undecided: true, Why: "nothing of its checklist could be decided"}, nil
+	case ep.Solved():
 		return Score{Success: true}, nil
+	}
+	if ep.Undue > 0 {
+		return Score{Why: fmt.Sprintf("its checklist gives %.3g, of which %.3g by results that contradict the record", ep.Reward, ep.Undue)}, nil
 	}
 	return Score{Why: fmt.Sprintf("its checklist gives %.3g", ep.Reward)}, nil
 }

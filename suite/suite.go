@@ -40,8 +40,9 @@ type Suite interface {
 
 // Score is what came of an episode.
 type Score struct {
-	Success bool
-	Why     string // what is wrong; "" where nothing is
+	Success   bool
+	Undecided bool   // nothing could be decided: the episode is in no count
+	Why       string // what is wrong; "" where nothing is
 }
 
 // Shadower is a Suite that knows what a call would really be answered. Without it

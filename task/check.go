@@ -81,7 +81,7 @@ const (
 	OpAtLeast = "ge"
 	OpError   = "error"  // the result is an error
 	OpOK      = "ok"     // it is not
-	OpEmpty   = "empty"  // an empty list, object or string, null, or nothing there
+	OpEmpty   = "empty"  // an empty list, object or string, or false; of an error, nothing there
 	OpFilled  = "filled" // the opposite
 )
 

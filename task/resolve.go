@@ -2,7 +2,10 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -31,9 +34,16 @@ func (p *Pick) choose(list json.RawMessage) (json.RawMessage, bool) {
 		return nil, false
 	}
 	var best json.RawMessage
+	var least *big.Rat
 	for _, e := range elems {
-		if p.holds(e) && (best == nil || p.better(e, best)) {
-			best = e
+		if !p.holds(e) {
+			continue
+		}
+		if p.Min == "" && p.Max == "" {
+			return e, true
+		}
+		if n, ok := p.number(e); ok && (least == nil || n.Cmp(least) < 0) {
+			best, least = e, n
 		}
 	}
 	return best, best != nil
@@ -48,23 +58,19 @@ func (p *Pick) holds(elem json.RawMessage) bool {
 	return true
 }
 
-func (p *Pick) better(a, b json.RawMessage) bool {
-	switch {
-	case p.Min != "":
-		return key(a, p.Min) < key(b, p.Min)
-	case p.Max != "":
-		return key(a, p.Max) > key(b, p.Max)
-	}
-	return false
-}
-
-func key(elem json.RawMessage, name string) float64 {
-	v, ok := at(elem, name)
+// number is what the picked element has least of; an element without one is not
+// picked.
+func (p *Pick) number(elem json.RawMessage) (*big.Rat, bool) {
+	key := cmp.Or(p.Min, p.Max)
+	v, ok := at(elem, key)
 	if !ok {
-		return 0
+		return nil, false
 	}
-	f, _ := number(v)
-	return f
+	n, ok := number(v)
+	if ok && p.Min == "" {
+		n.Neg(n)
+	}
+	return n, ok
 }
 
 // at follows a path of keys and indices.
@@ -98,11 +104,25 @@ func at(value json.RawMessage, path string) (json.RawMessage, bool) {
 	return value, true
 }
 
-// number reads a JSON number, or a string that holds one.
-func number(v json.RawMessage) (float64, bool) {
-	f, err := strconv.ParseFloat(strings.Trim(string(v), `"`), 64)
-	return f, err == nil
+// number reads a JSON number, or a string that holds one, exactly. Numbers whose
+// exact value would be huge are none.
+func number(v json.RawMessage) (*big.Rat, bool) {
+	const mostDigits, mostExponent = 400, 400
+	text := Plain(v)
+	digits, exponent, scaled := strings.Cut(strings.ToLower(text), "e")
+	if scaled {
+		if e, err := strconv.Atoi(exponent); err != nil || e > mostExponent || e < -mostExponent {
+			return nil, false
+		}
+	}
+	if len(digits) > mostDigits || !decimal.MatchString(text) {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
 }
+
+// decimal is a number as JSON has it, with an optional plus sign or leading point.
+var decimal = regexp.MustCompile(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
 
 // IsError reports whether a tool's result is an error: a JSON object with a
 // non-empty "error" or "exception" (or the historical "error_tool_call"), or text
@@ -133,13 +153,17 @@ func empty(v json.RawMessage) bool {
 	return false
 }
 
+// Null reports whether v is the JSON value null.
+func Null(v json.RawMessage) bool { return string(bytes.TrimSpace(v)) == "null" }
+
 // Results gives the answer of the call that satisfied a tool_call item in the
 // episode under judgement; ok is false where no call did.
 type Results func(item string) (result string, ok bool)
 
-// Holds reports whether c holds; known is false where the call that c asks about
-// was not made, a value to compare with is not there, or two values have no order
-// because one of them is no number.
+// Holds reports whether c holds; known is false where nothing can be said: the call
+// that c asks about was not made, a value that it compares is missing or null, or two
+// values have no order because one of them is no number. Only an error lacks a value
+// by right: there it counts as empty.
 func (c Cond) Holds(results Results) (holds, known bool) {
 	result, ok := results(c.Ref.Item)
 	if !ok {
@@ -152,21 +176,28 @@ func (c Cond) Holds(results Results) (holds, known bool) {
 		return !IsError(result), true
 	}
 	got, there := c.Ref.Lookup(result)
+	switch {
+	case there && !Null(got):
+	case (c.Op == OpEmpty || c.Op == OpFilled) && !there && IsError(result):
+		return c.Op == OpEmpty, true
+	default:
+		return false, false
+	}
 	switch c.Op {
 	case OpEmpty:
-		return !there || empty(got), true
+		return empty(got), true
 	case OpFilled:
-		return there && !empty(got), true
+		return !empty(got), true
 	}
 	want, ok := Value(c.Value, results)
-	if !ok {
+	if !ok || Null(want) {
 		return false, false
 	}
 	switch c.Op {
 	case OpEqual:
-		return there && chat.Equal(got, want), true
+		return chat.Equal(got, want), true
 	case OpUnequal:
-		return !there || !chat.Equal(got, want), true
+		return !chat.Equal(got, want), true
 	}
 	a, oka := number(got)
 	b, okb := number(want)
@@ -175,11 +206,29 @@ func (c Cond) Holds(results Results) (holds, known bool) {
 	}
 	switch c.Op {
 	case OpLess:
-		return a < b, true
+		return a.Cmp(b) < 0, true
 	case OpAtLeast:
-		return a >= b, true
+		return a.Cmp(b) >= 0, true
 	}
 	return false, false // an operator that does not exist
+}
+
+// HoldAll reports whether conds, which lead from one to the next, all hold. What an
+// error lacks counts as empty only behind a condition that expects the error:
+// otherwise nobody can tell an empty answer from one that did not come.
+func HoldAll(conds []Cond, results Results) (holds, known bool) {
+	failed := map[string]bool{}
+	for _, c := range conds {
+		result, _ := results(c.Ref.Item)
+		if (c.Op == OpEmpty || c.Op == OpFilled) && IsError(result) && !failed[c.Ref.Item] {
+			return false, false
+		}
+		if holds, known = c.Holds(results); !holds || !known {
+			return holds, known
+		}
+		failed[c.Ref.Item] = failed[c.Ref.Item] || c.Op == OpError
+	}
+	return true, true
 }
 
 // Value resolves a literal or a {"$ref": Ref}.

@@ -6,7 +6,10 @@ import (
 )
 
 func TestRefLookup(t *testing.T) {
-	const list = `{"flights":[{"id":"a","price":30,"day":"monday"},{"id":"b","price":20,"day":"monday"},{"id":"c","price":10,"day":"friday"}]}`
+	const list = `{"flights":[{"id":"a","price":30,"day":"monday"},{"id":"b","price":20,"day":"monday"},{"id":"c","price":10,"day":"friday"}],
+		"ids":[{"id":"x","n":9007199254740992},{"id":"y","n":9007199254740993}],
+		"some":[{"id":"one","price":5},{"id":"two"}], "debts":[{"id":"two"},{"id":"one","price":-5}], "void":[{"id":"one","price":null}],
+		"words":[{"id":"one","price":"cheap"},{"id":"two","price":"7"}], "same":[{"id":"one","price":1},{"id":"two","price":1.0}]}`
 	for _, tt := range []struct {
 		name string
 		ref  Ref
@@ -20,6 +23,12 @@ func TestRefLookup(t *testing.T) {
 		{"least", Ref{Pick: &Pick{In: "flights", Min: "price"}, Path: "id"}, `"c"`, true},
 		{"greatest", Ref{Pick: &Pick{In: "flights", Max: "price"}, Path: "id"}, `"a"`, true},
 		{"least of some", Ref{Pick: &Pick{In: "flights", Min: "price", Where: map[string]json.RawMessage{"day": json.RawMessage(`"monday"`)}}, Path: "id"}, `"b"`, true},
+		{"of huge numbers", Ref{Pick: &Pick{In: "ids", Max: "n"}, Path: "id"}, `"y"`, true},
+		{"a missing number is none", Ref{Pick: &Pick{In: "some", Min: "price"}, Path: "id"}, `"one"`, true},
+		{"nor is it the greatest", Ref{Pick: &Pick{In: "debts", Max: "price"}, Path: "id"}, `"one"`, true},
+		{"null is no number", Ref{Pick: &Pick{In: "void", Min: "price"}, Path: "id"}, "", false},
+		{"a text is no number", Ref{Pick: &Pick{In: "words", Min: "price"}, Path: "id"}, `"two"`, true},
+		{"the first of equals", Ref{Pick: &Pick{In: "same", Min: "price"}, Path: "id"}, `"one"`, true},
 		{"none", Ref{Pick: &Pick{In: "flights", Where: map[string]json.RawMessage{"day": json.RawMessage(`"sunday"`)}}, Path: "id"}, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -38,9 +47,11 @@ func TestCondHolds(t *testing.T) {
 	results := func(item string) (string, bool) {
 		switch item {
 		case "C0":
-			return `{"status":"open","total":12,"items":[],"spaced":[ ]}`, true
+			return `{"status":"open","total":12,"items":[],"spaced":[ ],"void":null}`, true
 		case "C1":
 			return `{"error":"not found"}`, true
+		case "C2":
+			return `{"id":9007199254740992,"tenth":0.30,"text":"9007199254740992","huge":1e999999999}`, true
 		}
 		return "", false
 	}
@@ -50,8 +61,23 @@ func TestCondHolds(t *testing.T) {
 	}{
 		{"C0", "status", OpEqual, `"open"`, true, true},
 		{"C0", "status", OpUnequal, `"open"`, false, true},
-		{"C0", "missing", OpUnequal, `"open"`, true, true},
-		{"C0", "missing", OpEqual, `"open"`, false, true},
+		{"C0", "missing", OpUnequal, `"open"`, false, false},
+		{"C0", "missing", OpEqual, `"open"`, false, false},
+		{"C0", "missing", OpEmpty, ``, false, false},
+		{"C0", "missing", OpFilled, ``, false, false},
+		{"C0", "void", OpEmpty, ``, false, false},
+		{"C0", "void", OpEqual, `"open"`, false, false},
+		{"C0", "void", OpUnequal, `"open"`, false, false},
+		{"C0", "status", OpEqual, `null`, false, false},
+		{"C1", "status", OpEmpty, ``, true, true},
+		{"C1", "status", OpFilled, ``, false, true},
+		{"C1", "status", OpEqual, `"open"`, false, false},
+		{"C2", "id", OpLess, `9007199254740993`, true, true},
+		{"C2", "id", OpAtLeast, `9007199254740993`, false, true},
+		{"C2", "id", OpEqual, `9007199254740993`, false, true},
+		{"C2", "tenth", OpLess, `0.3`, false, true},
+		{"C2", "text", OpLess, `9007199254740993`, true, true},
+		{"C2", "huge", OpLess, `1`, false, false},
 		{"C0", "total", OpLess, `13`, true, true},
 		{"C0", "total", OpAtLeast, `13`, false, true},
 		{"C0", "total", OpAtLeast, `{"$ref":{"item":"C0","path":"total"}}`, true, true},

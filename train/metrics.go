@@ -2,6 +2,7 @@ package train
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"envace/engine"
@@ -69,6 +70,9 @@ func (m *meter) metrics(eps []*rollout.Episode, rows []Row, groups Groups) map[s
 		"rows": float64(len(rows)), "groups": float64(groups.All), "groups_dead": float64(groups.Dead),
 	}
 	maps.Copy(out, Summary(eps))
+	if len(eps) > 0 {
+		out["tokens_played"] = float64(played(eps))
+	}
 	m.engine(out)
 	byRole := map[rollout.Role][]float64{}
 	for _, r := range rows {
@@ -105,14 +109,18 @@ func (m *meter) engine(out map[string]float64) {
 // passed, tokens and turns by role, how they ended, how often a result was an error.
 func Summary(eps []*rollout.Episode) map[string]float64 {
 	out := map[string]float64{"episodes": float64(len(eps))}
-	n := float64(max(len(eps), 1))
-	results, errors := 0.0, 0.0
+	n, judged := float64(max(len(eps), 1)), 0.0
 	for _, ep := range eps {
-		out["reward"] += ep.Reward / n
-		if ep.Reward > 1-1e-9 {
+		if ep.Judged {
+			judged++
+			out["reward"] += ep.Reward
+		} else {
+			out["undecided"] += 1 / n
+		}
+		if ep.Solved() {
 			out["solved"] += 1 / n
 		}
-		if broken(ep) {
+		if ep.Broken() {
 			out["broken"] += 1 / n
 		}
 		out["stop_"+string(ep.Stop)] += 1 / n
@@ -121,19 +129,54 @@ func Summary(eps []*rollout.Episode) map[string]float64 {
 			out["prompt_"+string(t.Role)] += float64(len(t.Prompt))
 			out["turns_"+string(t.Role)]++
 		}
+	}
+	out["reward"] /= max(judged, 1)
+	imagined(out, eps)
+	return out
+}
+
+// imagined adds the shares of imagined results that are errors, and that broke
+// REHEARSE's output form.
+func imagined(out map[string]float64, eps []*rollout.Episode) {
+	results, errors, malformed := 0.0, 0.0, 0.0
+	for _, ep := range eps {
 		for _, x := range ep.Exchanges() {
-			if x.Source == rollout.FromImagined {
-				results++
-				if task.IsError(x.Result) {
-					errors++
-				}
+			if x.Source != rollout.FromImagined {
+				continue
+			}
+			results++
+			if x.Malformed {
+				malformed++
+			}
+			if task.IsError(x.Result) {
+				errors++
 			}
 		}
 	}
 	if results > 0 {
-		out["imagined_errors"] = errors / results
+		out["imagined_errors"], out["imagined_malformed"] = errors/results, malformed/results
 	}
-	return out
+}
+
+// played counts the tokens of all prompts and samples of episodes, shared prefixes
+// once: what sampling them computes where nothing is computed twice.
+func played(eps []*rollout.Episode) int {
+	var rows [][]int
+	for _, ep := range eps {
+		for _, t := range ep.Turns() {
+			rows = append(rows, slices.Concat(t.Prompt, t.Sequence.Tokens))
+		}
+	}
+	slices.SortFunc(rows, slices.Compare[[]int])
+	n := 0
+	for i, row := range rows {
+		shared := 0
+		for i > 0 && shared < min(len(row), len(rows[i-1])) && row[shared] == rows[i-1][shared] {
+			shared++
+		}
+		n += len(row) - shared
+	}
+	return n
 }
 
 func mean(xs []float64) float64 {

@@ -10,6 +10,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -67,12 +68,13 @@ func (r *RL) Run(ctx context.Context) error {
 			return fmt.Errorf("step %d: %w", step, err)
 		}
 		m.played(eps)
-		rows := Rows(eps, r.name(), r.Credit)                  // one a turn of the learner: act or rehearse
-		groups := Advantages(rows, r.Credit)                   // reward − mean within (task, role)
-		if err := anchor(ctx, rows, r.Reference); err != nil { // log π_ref, for KL
-			return fmt.Errorf("step %d: reference: %w", step, err)
+		rows := Rows(eps, r.name(), r.Credit) // one a turn of the learner: act or rehearse
+		groups := Advantages(rows, r.Credit)  // reward − mean within (task, role)
+		data, err := r.data(ctx, rows)        // with log π_ref, for KL
+		if err != nil {
+			return fmt.Errorf("step %d: %w", step, err)
 		}
-		for batch := range minibatches(Data(rows, r.Credit), r.Minibatch) {
+		for batch := range minibatches(data, r.Minibatch) {
 			out, err := r.Trainer.ForwardBackward(ctx, batch, r.Loss)
 			if err == nil && m.steps == 0 { // later minibatches meet weights that have moved
 				err = onPolicy(r.Trainer, rows, batch, out)
@@ -98,6 +100,8 @@ func (r *RL) check(cast rollout.Cast) error {
 	switch name := r.name(); {
 	case r.Policy.Completer != nil:
 		return fmt.Errorf("the policy %s speaks through a server, which gives no tokens to train on: want a policy of the trainer's own weights", name)
+	case r.Loss.KL != 0 && r.Loss.KLKind == engine.K1:
+		return errors.New("the KL estimator k1 has no gradient in expectation when it is part of the loss: want k2 or k3")
 	case cast.Act.Name != name && cast.Rehearse.Name != name:
 		return fmt.Errorf("the policy %s neither acts nor rehearses, so there is nothing to train: %s acts and %s rehearses", name, cast.Act.Name, cast.Rehearse.Name)
 	}
@@ -140,6 +144,14 @@ func (r *RL) collect(ctx context.Context, cast rollout.Cast, step int) ([]*rollo
 		seed := seeds.Derive(r.Seed, uint64(step), uint64(place), seeds.Of(tasks[i].ID), uint64(member))
 		return rollout.Game{Policy: cast.Act, Worlds: worlds, Judge: r.Judge, Limits: r.Limits, Step: step, Member: member, Seed: seed}
 	})
+}
+
+// data makes what the engine reads of all rows of a step.
+func (r *RL) data(ctx context.Context, rows []Row) ([]engine.Datum, error) {
+	if err := anchor(ctx, rows, r.Reference); err != nil {
+		return nil, fmt.Errorf("reference: %w", err)
+	}
+	return Data(rows, r.Credit)
 }
 
 // anchor sets the reference log-probabilities of all rows.

@@ -1,6 +1,11 @@
 package train
 
 import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
 	"envace/chat"
 	"envace/engine"
 	"envace/rollout"
@@ -34,15 +39,19 @@ type Credit struct {
 }
 
 // Rows returns one row for each turn of the named speaker in the episodes that may
-// be learnt from. What others said, or what has no tokens, is no row. Both roles share the episode's reward (the paper, §3.2), but for
-// [Credit.Fidelity]. Episodes that the window, the clock or the world cut off
-// teach nothing, and ACT is not judged by a world that makes no sense.
+// be learnt from. What others said, or what has no tokens, is no row. Both roles share
+// the episode's reward (the paper, §3.2), but for what REHEARSE does not earn: see
+// [rollout.Verdict], [Credit.Fidelity], and a result that broke its output form, which
+// earns 0. Episodes that the window, the clock or the world cut off, or of which
+// nothing could be decided, teach nothing, and ACT is not judged by a world that makes
+// no sense.
 func Rows(eps []*rollout.Episode, speaker string, c Credit) []Row {
 	var rows []Row
 	for _, ep := range eps {
-		if cutOff(ep.Stop) {
+		if cutOff(ep.Stop) || !ep.Judged {
 			continue
 		}
+		broken := ep.Broken()
 		calls := map[string]chat.Call{}
 		for _, e := range ep.Entries {
 			for _, call := range e.Message.Calls {
@@ -51,15 +60,12 @@ func Rows(eps []*rollout.Episode, speaker string, c Credit) []Row {
 			if e.Turn == nil || e.Turn.Speaker != speaker || len(e.Turn.Sequence.Tokens) == 0 {
 				continue
 			}
-			if e.Turn.Role == rollout.Act && broken(ep) {
-				continue
-			}
 			r := Row{Task: ep.Task.ID, Role: e.Turn.Role, Turn: e.Turn, Reward: ep.Reward}
-			if c.Fidelity && r.Role == rollout.Rehearse {
-				x := rollout.Exchange{Call: calls[e.Message.CallID], Result: e.Message.Content, User: e.User}
-				if f := rollout.Agreement(ep.Task, x); f.Calls > 0 {
-					r.Reward = ep.Reward/2 + float64(f.Exact)/2
-				}
+			switch {
+			case r.Role == rollout.Act && broken:
+				continue
+			case r.Role == rollout.Rehearse:
+				r.Reward = c.rehearsed(ep, calls[e.Message.CallID], e)
 			}
 			rows = append(rows, r)
 		}
@@ -67,27 +73,38 @@ func Rows(eps []*rollout.Episode, speaker string, c Credit) []Row {
 	return rows
 }
 
-func cutOff(s rollout.Stop) bool {
-	return s == rollout.StopWindow || s == rollout.StopTime || s == rollout.StopWorld
+// rehearsed is the reward of an imagined result.
+func (c Credit) rehearsed(ep *rollout.Episode, call chat.Call, e rollout.Entry) float64 {
+	if len(e.Turn.Errors) > 0 {
+		return 0
+	}
+	earned := ep.Reward - ep.Undue
+	if !c.Fidelity {
+		return earned
+	}
+	t := rollout.Agreement(ep.Task, rollout.Exchange{Call: call, Result: e.Message.Content, User: e.User})
+	if t.Calls == 0 {
+		return earned
+	}
+	return earned/2 + float64(t.Exact)/2
 }
 
-func broken(ep *rollout.Episode) bool {
-	for _, v := range ep.Verdict {
-		if v.Broken {
-			return true
-		}
-	}
-	return false
+func cutOff(s rollout.Stop) bool {
+	return s == rollout.StopWindow || s == rollout.StopTime || s == rollout.StopWorld
 }
 
 // Data turns rows into what the engine reads. The shift by one happens here and
 // nowhere else: position i of a datum speaks of token i+1. Give it all rows of a
 // step: normalisers are those of the whole of rows, however the data are cut into
-// minibatches and batches afterwards.
-func Data(rows []Row, c Credit) []engine.Datum {
+// minibatches and batches afterwards. A row whose tokens, log-probabilities and
+// reference are not as many is an error.
+func Data(rows []Row, c Credit) ([]engine.Datum, error) {
 	share := shares(rows, c)
 	data := make([]engine.Datum, len(rows))
 	for i, r := range rows {
+		if err := r.check(); err != nil {
+			return nil, fmt.Errorf("row %d (task %s, %s): %w", i, r.Task, r.Role, err)
+		}
 		n := len(r.Turn.Prompt) + len(r.Turn.Sequence.Tokens) - 1
 		tokens := append(append(make([]int, 0, n+1), r.Turn.Prompt...), r.Turn.Sequence.Tokens...)
 		d := engine.Datum{
@@ -106,8 +123,31 @@ func Data(rows []Row, c Credit) []engine.Datum {
 		}
 		data[i] = d
 	}
-	return data
+	return data, nil
 }
+
+// check refuses a row whose parts do not fit together: a gap would train nothing
+// where it lies, and no later figure would tell.
+func (r Row) check() error {
+	tokens, logprobs := len(r.Turn.Sequence.Tokens), len(r.Turn.Sequence.Logprobs)
+	switch {
+	case len(r.Turn.Prompt) == 0:
+		return errors.New("it has no prompt")
+	case tokens == 0:
+		return errors.New("it has no sampled tokens")
+	case logprobs != tokens:
+		return fmt.Errorf("%d sampled tokens have %d log-probabilities", tokens, logprobs)
+	case r.Reference != nil && len(r.Reference) != tokens:
+		return fmt.Errorf("%d sampled tokens have %d log-probabilities of the reference", tokens, len(r.Reference))
+	case slices.ContainsFunc(r.Turn.Sequence.Logprobs, notFinite) || slices.ContainsFunc(r.Reference, notFinite):
+		return errors.New("a log-probability is not a finite number")
+	case math.IsNaN(r.Advantage) || math.IsInf(r.Advantage, 0):
+		return fmt.Errorf("its advantage is %g", r.Advantage)
+	}
+	return nil
+}
+
+func notFinite(x float32) bool { return math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) }
 
 // shares returns the weight of each token of each row; over all tokens of all
 // rows they add up to 1.

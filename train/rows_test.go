@@ -6,12 +6,14 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"envace/chat"
 	"envace/engine"
+	"envace/render"
 	"envace/rollout"
 	"envace/task"
 )
@@ -71,10 +73,11 @@ func TestRows(t *testing.T) {
 		{"cut off by the clock", rollout.Episode{Entries: whole, Stop: rollout.StopTime}, nil},
 		{"cut off by the world", rollout.Episode{Entries: whole, Stop: rollout.StopWorld}, nil},
 		{"a world that makes no sense", rollout.Episode{Entries: whole, Stop: rollout.StopDone, Verdict: broken}, []rollout.Role{tool}},
+		{"nothing was decided", rollout.Episode{Entries: whole, Stop: rollout.StopDone}, nil},
 		{"nothing sampled", rollout.Episode{Entries: []rollout.Entry{user}, Stop: rollout.StopDone}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.ep.Task, tt.ep.Reward = task.Task{ID: "t"}, 0.75
+			tt.ep.Task, tt.ep.Reward, tt.ep.Judged = task.Task{ID: "t"}, 0.75, tt.name != "nothing was decided"
 			var roles []rollout.Role
 			seen := map[*rollout.Turn]bool{}
 			for _, r := range Rows([]*rollout.Episode{&tt.ep}, rollout.Learner, Credit{}) {
@@ -106,7 +109,7 @@ func TestRowsFidelity(t *testing.T) {
 		{"never recorded", `{"id":3}`, `{"v":1}`, 0.8},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ep := &rollout.Episode{Task: recorded(), Entries: exchange("1", tt.args, tt.result), Stop: rollout.StopDone, Reward: 0.8}
+			ep := &rollout.Episode{Task: recorded(), Entries: exchange("1", tt.args, tt.result), Stop: rollout.StopDone, Reward: 0.8, Judged: true}
 			rows := Rows([]*rollout.Episode{ep}, rollout.Learner, Credit{Fidelity: true})
 			if rows[0].Role != act || rows[0].Reward != 0.8 {
 				t.Errorf("ACT gets %g", rows[0].Reward)
@@ -121,7 +124,7 @@ func TestRowsFidelity(t *testing.T) {
 	}
 	t.Run("each answer has its own call", func(t *testing.T) {
 		entries := slices.Concat(exchange("1", `{"id":1}`, `{"v":1}`), exchange("2", `{"id":3}`, `{"v":1}`), exchange("1", `{"id":2}`, `{"v":1}`))
-		rows := Rows([]*rollout.Episode{{Task: recorded(), Entries: entries, Stop: rollout.StopDone, Reward: 1}}, rollout.Learner, Credit{Fidelity: true})
+		rows := Rows([]*rollout.Episode{{Task: recorded(), Entries: entries, Stop: rollout.StopDone, Reward: 1, Judged: true}}, rollout.Learner, Credit{Fidelity: true})
 		if got := []float64{rows[1].Reward, rows[3].Reward, rows[5].Reward}; !near(got, []float64{1, 1, 0.5}, 0) {
 			t.Errorf("REHEARSE gets %v", got)
 		}
@@ -146,26 +149,26 @@ func TestAgreementIsOne(t *testing.T) {
 		recorded [][]string // results of the call, by user turn
 		user     int
 		result   string
-		want     rollout.Fidelity // of one call; zero: nothing to compare with
+		want     rollout.Tally // of one call; zero: nothing to compare with
 	}{
-		{"the record", [][]string{{one}}, 0, `{ "v": 1.0 }`, rollout.Fidelity{Calls: 1, Class: 1, Exact: 1}},
-		{"another value", [][]string{{one}}, 0, two, rollout.Fidelity{Calls: 1, Class: 1}},
-		{"an error instead", [][]string{{one}}, 0, failed, rollout.Fidelity{Calls: 1}},
-		{"no record", [][]string{{}}, 0, one, rollout.Fidelity{}},
-		{"of its own turn, first", [][]string{{}, {one, two}}, 1, one, rollout.Fidelity{Calls: 1, Class: 1, Exact: 1}},
-		{"of its own turn, last", [][]string{{}, {one, two}}, 1, two, rollout.Fidelity{Calls: 1, Class: 1, Exact: 1}},
-		{"of its own turn, neither", [][]string{{}, {one, two}}, 1, three, rollout.Fidelity{Calls: 1, Class: 1}},
-		{"of its own turn, class of the other", [][]string{{failed, one}}, 0, two, rollout.Fidelity{Calls: 1, Class: 1}},
-		{"an earlier turn's, where its own has one", [][]string{{one}, {two}}, 1, one, rollout.Fidelity{Calls: 1, Class: 1}},
-		{"a later turn's, where its own has one", [][]string{{one}, {two}}, 0, two, rollout.Fidelity{Calls: 1, Class: 1}},
-		{"the nearest turn before", [][]string{{one}, {two}, {}, {three}}, 2, two, rollout.Fidelity{Calls: 1, Class: 1, Exact: 1}},
-		{"not the first of two turns before", [][]string{{one}, {two}, {}, {three}}, 2, one, rollout.Fidelity{Calls: 1, Class: 1}},
-		{"not one after, where one is before", [][]string{{one}, {}, {three}}, 1, three, rollout.Fidelity{Calls: 1, Class: 1}},
-		{"the nearest turn after", [][]string{{}, {two}, {three}}, 0, two, rollout.Fidelity{Calls: 1, Class: 1, Exact: 1}},
-		{"not the last of two turns after", [][]string{{}, {two}, {three}}, 0, three, rollout.Fidelity{Calls: 1, Class: 1}},
+		{"the record", [][]string{{one}}, 0, `{ "v": 1.0 }`, rollout.Tally{Calls: 1, Class: 1, Exact: 1}},
+		{"another value", [][]string{{one}}, 0, two, rollout.Tally{Calls: 1, Class: 1}},
+		{"an error instead", [][]string{{one}}, 0, failed, rollout.Tally{Calls: 1}},
+		{"no record", [][]string{{}}, 0, one, rollout.Tally{}},
+		{"of its own turn, first", [][]string{{}, {one, two}}, 1, one, rollout.Tally{Calls: 1, Class: 1, Exact: 1}},
+		{"of its own turn, last", [][]string{{}, {one, two}}, 1, two, rollout.Tally{Calls: 1, Class: 1, Exact: 1}},
+		{"of its own turn, neither", [][]string{{}, {one, two}}, 1, three, rollout.Tally{Calls: 1, Class: 1}},
+		{"of its own turn, class of the other", [][]string{{failed, one}}, 0, two, rollout.Tally{Calls: 1, Class: 1}},
+		{"an earlier turn's, where its own has one", [][]string{{one}, {two}}, 1, one, rollout.Tally{Calls: 1, Class: 1}},
+		{"a later turn's, where its own has one", [][]string{{one}, {two}}, 0, two, rollout.Tally{Calls: 1, Class: 1}},
+		{"the nearest turn before", [][]string{{one}, {two}, {}, {three}}, 2, two, rollout.Tally{Calls: 1, Class: 1, Exact: 1}},
+		{"not the first of two turns before", [][]string{{one}, {two}, {}, {three}}, 2, one, rollout.Tally{Calls: 1, Class: 1}},
+		{"not one after, where one is before", [][]string{{one}, {}, {three}}, 1, three, rollout.Tally{Calls: 1, Class: 1}},
+		{"the nearest turn after", [][]string{{}, {two}, {three}}, 0, two, rollout.Tally{Calls: 1, Class: 1, Exact: 1}},
+		{"not the last of two turns after", [][]string{{}, {two}, {three}}, 0, three, rollout.Tally{Calls: 1, Class: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ep := &rollout.Episode{Entries: exchange("1", `{"id":1}`, tt.result), Stop: rollout.StopDone, Reward: 0.8}
+			ep := &rollout.Episode{Entries: exchange("1", `{"id":1}`, tt.result), Stop: rollout.StopDone, Reward: 0.8, Judged: true}
 			for i := range ep.Entries {
 				ep.Entries[i].User = tt.user
 			}
@@ -173,7 +176,7 @@ func TestAgreementIsOne(t *testing.T) {
 			for _, results := range tt.recorded {
 				ep.Task.Turns = append(ep.Task.Turns, task.Turn{Expert: said(results...)})
 			}
-			if got := rollout.MeasureRecorded(ep); got != tt.want {
+			if got := rollout.MeasureRecorded(ep); got.Tally != tt.want {
 				t.Errorf("measured %+v, want %+v", got, tt.want)
 			}
 			reward := 0.8
@@ -182,6 +185,80 @@ func TestAgreementIsOne(t *testing.T) {
 			}
 			if rows := Rows([]*rollout.Episode{ep}, rollout.Learner, Credit{Fidelity: true}); math.Abs(rows[1].Reward-reward) > 1e-12 {
 				t.Errorf("rewarded %g, want %g", rows[1].Reward, reward)
+			}
+		})
+	}
+}
+
+// What REHEARSE earns: not what contradicts the record, nor what breaks its form.
+func TestRowsOfREHEARSE(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		undue     float64
+		malformed bool
+		fidelity  bool
+		args      string
+		want      float64
+	}{
+		{"the shared reward", 0, false, false, `{"id":3}`, 0.75},
+		{"less what is undue", 0.5, false, false, `{"id":3}`, 0.25},
+		{"nothing for a malformed result", 0, true, false, `{"id":3}`, 0},
+		{"nor where it agrees by chance", 0, true, true, `{"id":1}`, 0},
+		{"half for agreement", 0.25, false, true, `{"id":1}`, 0.75},
+		{"no agreement to be had", 0.25, false, true, `{"id":3}`, 0.5},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ep := &rollout.Episode{Task: recorded(), Entries: exchange("1", tt.args, `{"v":1}`), Stop: rollout.StopDone, Reward: 0.75, Undue: tt.undue, Judged: true}
+			if tt.malformed {
+				ep.Entries[1].Turn.Errors = []render.CallError{{Code: "X"}}
+			}
+			rows := Rows([]*rollout.Episode{ep}, rollout.Learner, Credit{Fidelity: tt.fidelity})
+			if rows[0].Reward != 0.75 || rows[1].Reward != tt.want {
+				t.Errorf("ACT earns %g, REHEARSE %g: want %g", rows[0].Reward, rows[1].Reward, tt.want)
+			}
+		})
+	}
+}
+
+// fataler is a testing.T or a rapid.T.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// data is Data of rows that are sound.
+func data(t fataler, rows []Row, c Credit) []engine.Datum {
+	t.Helper()
+	out, err := Data(rows, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestDataRefusesRowsThatDoNotFit(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, tt := range []struct {
+		name string
+		bend func(r *Row)
+		want string
+	}{
+		{"fewer log-probabilities", func(r *Row) { r.Turn.Sequence.Logprobs = r.Turn.Sequence.Logprobs[:3] }, "5 sampled tokens have 3 log-probabilities"},
+		{"more log-probabilities", func(r *Row) { r.Turn.Sequence.Logprobs = append(r.Turn.Sequence.Logprobs, -1) }, "5 sampled tokens have 6 log-probabilities"},
+		{"none", func(r *Row) { r.Turn.Sequence.Logprobs = nil }, "5 sampled tokens have 0 log-probabilities"},
+		{"fewer of the reference", func(r *Row) { r.Reference = []float32{-1} }, "5 sampled tokens have 1 log-probabilities of the reference"},
+		{"no tokens", func(r *Row) { r.Turn.Sequence = engine.Sequence{} }, "no sampled tokens"},
+		{"no prompt", func(r *Row) { r.Turn.Prompt = nil }, "no prompt"},
+		{"not a number", func(r *Row) { r.Turn.Sequence.Logprobs[2] = nan }, "not a finite number"},
+		{"an infinite reference", func(r *Row) { r.Reference = []float32{-1, -1, float32(math.Inf(-1)), -1, -1} }, "not a finite number"},
+		{"an advantage that is none", func(r *Row) { r.Advantage = math.NaN() }, "its advantage is NaN"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := sampled(act, 2, 5)
+			tt.bend(&r)
+			out, err := Data([]Row{sampled(act, 1, 1), r}, Credit{})
+			if out != nil || err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "row 1 (task t, act): ") {
+				t.Errorf("%v, %v", out, err)
 			}
 		})
 	}
@@ -203,7 +280,7 @@ func sampled(role rollout.Role, prompt, tokens int) Row {
 func TestDataShiftsByOne(t *testing.T) {
 	r := sampled(act, 3, 2)
 	r.Reference = []float32{-7, -8}
-	got := Data([]Row{r}, Credit{})[0]
+	got := data(t, []Row{r}, Credit{})[0]
 	want := engine.Datum{
 		Input:     []int{100, 101, 102, 200},
 		Target:    []int{101, 102, 200, 201},
@@ -216,10 +293,10 @@ func TestDataShiftsByOne(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	r.Reference = nil
-	if d := Data([]Row{r}, Credit{})[0]; d.Reference != nil {
+	if d := data(t, []Row{r}, Credit{})[0]; d.Reference != nil {
 		t.Errorf("a reference out of nothing: %v", d.Reference)
 	}
-	if d := Data([]Row{sampled(act, 1, 1)}, Credit{})[0]; !slices.Equal(d.Input, []int{100}) || !slices.Equal(d.Target, []int{200}) || d.Weight[0] != 1 {
+	if d := data(t, []Row{sampled(act, 1, 1)}, Credit{})[0]; !slices.Equal(d.Input, []int{100}) || !slices.Equal(d.Target, []int{200}) || d.Weight[0] != 1 {
 		t.Errorf("the smallest row became %+v", d)
 	}
 }
@@ -241,7 +318,7 @@ func TestDataNormalisers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			sum := 0.0
-			for i, d := range Data(tt.rows, tt.credit) {
+			for i, d := range data(t, tt.rows, tt.credit) {
 				for j, w := range d.Weight {
 					sum += float64(w)
 					want := tt.want[i]
@@ -271,9 +348,9 @@ func TestMinibatchesKeepTheNormalisersOfTheStep(t *testing.T) {
 		}
 		c := Credit{RowMean: rapid.Bool().Draw(t, "row mean"), Rehearse: rapid.SampledFrom([]float64{0, 0.3}).Draw(t, "share")}
 		n := rapid.IntRange(0, 13).Draw(t, "minibatch")
-		whole := Data(rows, c)
+		whole := data(t, rows, c)
 		var parts []engine.Datum
-		for batch := range minibatches(Data(rows, c), n) {
+		for batch := range minibatches(data(t, rows, c), n) {
 			if len(batch) == 0 || n > 0 && len(batch) > n {
 				t.Fatalf("a minibatch of %d rows", len(batch))
 			}
@@ -310,7 +387,7 @@ func TestMinibatchesKeepTheNormalisersOfTheStep(t *testing.T) {
 func TestDataLeavesTurnsAlone(t *testing.T) {
 	r := sampled(act, 2, 3)
 	before := fmt.Sprint(*r.Turn)
-	for i, d := range Data([]Row{r, r}, Credit{}) {
+	for i, d := range data(t, []Row{r, r}, Credit{}) {
 		for j := range d.Input {
 			d.Input[j], d.Target[j], d.Logprobs[j] = -i, -1, 9
 		}

@@ -290,11 +290,14 @@ func TestSummary(t *testing.T) {
 		return out
 	}
 	eps := []*rollout.Episode{
-		{Reward: 1, Stop: rollout.StopDone, Entries: slices.Concat(call("1", `{"v":1}`, rollout.FromImagined), call("2", `{"error":"x"}`, rollout.FromImagined))},
-		{Reward: 0.5, Stop: rollout.StopTurns, Verdict: []rollout.Verdict{{Broken: true}}, Entries: call("1", `{"error":"x"}`, rollout.FromHarness)},
+		{Reward: 1, Judged: true, Stop: rollout.StopDone, Entries: slices.Concat(call("1", `{"v":1}`, rollout.FromImagined), call("2", `{"error":"x"}`, rollout.FromImagined))},
+		{Reward: 0.5, Judged: true, Stop: rollout.StopTurns, Verdict: []rollout.Verdict{{Broken: true}}, Entries: call("1", `{"error":"x"}`, rollout.FromHarness)},
+		{Reward: 1, Judged: true, Undue: 0.5, Stop: rollout.StopDone}, // by contradiction
+		{Stop: rollout.StopDone}, // of which nothing could be decided
 	}
+	eps[0].Entries[3].Turn.Errors = []render.CallError{{Code: "X"}}
 	want := map[string]float64{
-		"episodes": 2, "reward": 0.75, "solved": 0.5, "broken": 0.5, "stop_done": 0.5, "stop_turns": 0.5,
+		"episodes": 4, "reward": 2.5 / 3, "solved": 0.25, "broken": 0.25, "undecided": 0.25, "stop_done": 0.75, "stop_turns": 0.25, "imagined_malformed": 0.5,
 		"tokens_act": 3, "tokens_rehearse": 3, "prompt_act": 3, "prompt_rehearse": 3, "turns_act": 3, "turns_rehearse": 3, "imagined_errors": 0.5,
 	}
 	got, err := json.Marshal(Summary(eps))
@@ -304,7 +307,24 @@ func TestSummary(t *testing.T) {
 	if text, err := json.Marshal(want); err != nil || string(text) != string(got) {
 		t.Errorf("got  %s\nwant %s", got, text)
 	}
-	if s := Summary(nil); s["episodes"] != 0 || len(s) != 1 {
+	if s := Summary(nil); s["episodes"] != 0 || s["reward"] != 0 || len(s) != 2 {
 		t.Errorf("of no episodes: %v", s)
+	}
+}
+
+// Shared prefixes count once, whoever shares them.
+func TestPlayedCountsUniqueTokens(t *testing.T) {
+	turn := func(prompt, tokens []int) rollout.Entry {
+		return rollout.Entry{Turn: &rollout.Turn{Prompt: prompt, Sequence: engine.Sequence{Tokens: tokens}}}
+	}
+	eps := []*rollout.Episode{
+		{Entries: []rollout.Entry{turn([]int{1, 2}, []int{3}), turn([]int{1, 2, 3, 4}, []int{5}), {}}},
+		{Entries: []rollout.Entry{turn([]int{1, 2}, []int{6}), turn([]int{9}, []int{9})}},
+	}
+	if got := played(eps); got != 8 { // 1 2 3 4 5, 6, 9 9
+		t.Errorf("%d tokens, want 8", got)
+	}
+	if got := played(nil); got != 0 {
+		t.Errorf("%d tokens of nothing", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"envace/chat"
+	"envace/task"
 )
 
 // course is the way that a plan takes in a world.
@@ -30,18 +31,19 @@ func (c *course) answer(id string) (string, bool) {
 // calls of the task so far.
 func (d Domain) follow(p *Plan, call func(string, json.RawMessage) string, number int) (*course, error) {
 	c := &course{domain: d, call: call, plan: p, results: map[string]string{}}
+	var when []task.Cond // that led to p
 	for p.text == "" {
 		if p.tool == "" {
-			holds, known := p.cond.Holds(c.answer)
-			if otherwise, _ := opposite(p.cond).Holds(c.answer); !known || holds == otherwise {
+			holds, known := task.HoldAll(append(when, p.cond), c.answer)
+			if !known {
 				return nil, fmt.Errorf("the plan decides on %s, which no answer has", where(p.cond.Ref))
 			}
 			c.branches++
 			if holds {
 				c.agreed++
-				p = p.yes
+				when, p = append(when, p.cond), p.yes
 			} else {
-				p = p.no
+				when, p = append(when, opposite(p.cond)), p.no
 			}
 			continue
 		}

@@ -1,11 +1,13 @@
 package recipe
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"envace/engine"
 	"envace/internal/kernel"
 	"envace/render"
 	"envace/rollout"
@@ -125,12 +127,15 @@ func (s Settings) checkChoices() error {
 	if !slices.Contains([]render.History{render.Keep, render.Split}, s.Model.History) {
 		return fmt.Errorf("setting model.history is %q: want split, or nothing", s.Model.History)
 	}
-	if s.RL.KL > 0 && !slices.Contains([]string{"k1", "k2", "k3"}, s.RL.KLKind) {
-		return fmt.Errorf("setting rl.kl_kind is %q: want k1, k2 or k3", s.RL.KLKind)
+	switch {
+	case s.RL.KL > 0 && s.RL.KLKind == string(engine.K1):
+		return errors.New("setting rl.kl_kind is k1, which has no gradient in expectation when it is part of the loss: want k2 or k3")
+	case s.RL.KL > 0 && !slices.Contains([]string{"k2", "k3"}, s.RL.KLKind):
+		return fmt.Errorf("setting rl.kl_kind is %q: want k2 or k3", s.RL.KLKind)
 	}
 	for _, w := range s.With {
-		if w != WithSFTMore && w != WithReal {
-			return fmt.Errorf("baseline %q of --with: want %s or %s", w, WithSFTMore, WithReal)
+		if !slices.Contains(Baselines, w) {
+			return fmt.Errorf("baseline %q of --with: want some of %s", w, strings.Join(Baselines, ", "))
 		}
 	}
 	return nil
@@ -144,8 +149,8 @@ func (s Settings) checkTogether() error {
 		return fmt.Errorf("settings policies.act and policies.rehearse are %q and %q: want one of them left to the model that is trained", s.Policies.Act, s.Policies.Rehearse)
 	case s.RL.Steps == 0 && len(s.With) > 0:
 		return fmt.Errorf("baseline %s of --with is compared with rehearsal RL: want rl.steps of at least 1", s.With[0])
-	case s.SFT.Steps == 0 && slices.Contains(s.With, WithSFTMore):
-		return fmt.Errorf("baseline %s of --with goes on with SFT: want sft.steps of at least 1", WithSFTMore)
+	case s.SFT.Steps == 0 && (slices.Contains(s.With, WithSFTMore) || slices.Contains(s.With, WithSFTAll)):
+		return fmt.Errorf("baselines %s and %s of --with go on with SFT: want sft.steps of at least 1", WithSFTMore, WithSFTAll)
 	}
 	return nil
 }

@@ -198,8 +198,9 @@ func (pl *pipeline) measure(ctx context.Context, stage string, step int) error {
 	if err != nil {
 		return err
 	}
-	m["fidelity_class"], m["fidelity_exact"] = f.Rates()
-	m["fidelity_calls"] = float64(f.Calls)
+	for name, v := range measures(f) {
+		m["fidelity_"+name] = v
+	}
 	m["reward_curve"] = train.Summary(eps)["reward"]
 	return pl.dir.Step(stage+curveSuffix, step, m)
 }

@@ -63,7 +63,7 @@ func (pl *pipeline) checkpoint(ctx context.Context, name string) error {
 
 // ends are the names of the checkpoints that stay: those at the end of stages, and
 // the model as it came where no stage precedes RL.
-var ends = []string{start, "base", "sft", "rl", WithSFTMore, WithReal}
+var ends = []string{start, "base", "sft", "rl", WithSFTMore, WithSFTAll, WithReal}
 
 const start = "start"
 

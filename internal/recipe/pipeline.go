@@ -56,7 +56,7 @@ type pipeline struct {
 	renderer *render.Chat
 	others   others
 	done     []func() error
-	examples []train.Example // of splits.sft, once teach has made them
+	examples []train.Example // of splits.sft, once they were needed
 }
 
 // Run carries out the recipe, or goes on with a run that was interrupted. When ctx
@@ -159,7 +159,7 @@ func (pl *pipeline) prepare(ctx context.Context) error {
 		return err
 	}
 	if pl.SFT.Steps > 0 && !slices.Contains(pl.state.Done, "sft") {
-		if err := pl.teach(); err != nil { // what cannot be taught is better told now
+		if _, err := pl.taught(); err != nil { // what cannot be taught is better told now
 			return err
 		}
 	}
@@ -228,6 +228,8 @@ func (pl *pipeline) stages(ctx context.Context) error {
 		{"test " + testTimeName(s.Eval.Rehearse), pl.testTime, s.Eval.Rehearse > 0 && s.Eval.Tasks > 0},
 		{WithSFTMore, pl.sftMore, slices.Contains(s.With, WithSFTMore)},
 		{"test " + WithSFTMore, pl.test(WithSFTMore), s.Eval.Tasks > 0 && slices.Contains(s.With, WithSFTMore)},
+		{WithSFTAll, pl.sftAll, slices.Contains(s.With, WithSFTAll)},
+		{"test " + WithSFTAll, pl.test(WithSFTAll), s.Eval.Tasks > 0 && slices.Contains(s.With, WithSFTAll)},
 		{WithReal, pl.real, slices.Contains(s.With, WithReal)},
 		{"test " + WithReal, pl.test(WithReal), s.Eval.Tasks > 0 && slices.Contains(s.With, WithReal)},
 	} {

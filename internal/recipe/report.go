@@ -33,8 +33,7 @@ func (pl *pipeline) report() error {
 	r.Comparisons = pl.comparisons()
 	r.Summary = summary(r)
 	if s, ok := pl.state.find("rehearsed", run.Rehearsal, SplitID); ok {
-		class, exact := s.Fidelity.Rates()
-		r.Fidelity = map[string]float64{"class": class, "exact": exact, "calls": float64(s.Fidelity.Calls)}
+		r.Fidelity = measures(s.Fidelity)
 	}
 	if r.Examples, err = pl.readable(); err != nil {
 		return err
@@ -42,8 +41,25 @@ func (pl *pipeline) report() error {
 	return pl.dir.WriteReport(r)
 }
 
+// measures are the figures of a fidelity by name: of all calls, and apart for those
+// that the task recorded and those that it did not.
+func measures(f rollout.Fidelity) map[string]float64 {
+	m := map[string]float64{}
+	for suffix, t := range map[string]rollout.Tally{"": f.Tally, "_recorded": f.Recorded, "_unrecorded": f.Unrecorded()} {
+		m["calls"+suffix] = float64(t.Calls)
+		if t.Calls > 0 {
+			m["class"+suffix], m["exact"+suffix] = t.Rates()
+		}
+	}
+	if f.Calls > 0 {
+		m["errors_imagined"], m["errors_true"] = float64(f.ImaginedErrors)/float64(f.Calls), float64(f.TrueErrors)/float64(f.Calls)
+		m["malformed"] = float64(f.MalformedOutput) / float64(f.Calls)
+	}
+	return m
+}
+
 // pairs are the comparisons that a run can make.
-var pairs = [][2]string{{"sft", "base"}, {"rehearsed", "sft"}, {"rehearsed", WithSFTMore}, {"rehearsed", WithReal}}
+var pairs = [][2]string{{"sft", "base"}, {"rehearsed", "sft"}, {"rehearsed", WithSFTMore}, {"rehearsed", WithSFTAll}, {"rehearsed", WithReal}}
 
 func (pl *pipeline) comparisons() []run.Comparison {
 	var out []run.Comparison
@@ -156,7 +172,7 @@ func (pl *pipeline) notes() []string {
 			"REHEARSE is shown the recorded calls of the task's expert in training, and nothing recorded in test-time rehearsal.",
 			"SFT learns from the SFT tasks only; rehearsal RL plays other tasks, of which it knows the user's words, the checklist and the expert's recorded calls with their results.")
 	}
-	for _, w := range []string{WithSFTMore, WithReal} {
+	for _, w := range Baselines {
 		if !slices.Contains(pl.With, w) {
 			notes = append(notes, "Not run: the baseline "+w+" (--with "+w+").")
 		}

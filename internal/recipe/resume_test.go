@@ -61,7 +61,7 @@ func tiny(t *testing.T, set ...string) Settings {
 	s, err := Load("smoke", append([]string{
 		"model.path=" + tinyModel(t, 1024), "threads=2", "data.sft=4", "data.rl=6",
 		"base.steps=2", "base.batch=2", "base.copy=1", "base.copy_only=1", "base.lr=0.01",
-		"sft.steps=3", "sft.batch=2", "sft.copy=1", "sft.lr=0.01", `with=["sft-more", "real"]`,
+		"sft.steps=3", "sft.batch=2", "sft.copy=1", "sft.lr=0.01", `with=["sft-more", "sft-all", "real"]`,
 		"rl.steps=3", "rl.batch=2", "rl.group=2", "rl.lr=0.01", "rl.max_tokens=4", "rl.messages=2", "rl.kl=0.1", "rl.kl_kind=k3",
 		"eval.every=1", "eval.curve=1", "eval.tasks=2", "eval.held_out=1", "eval.rehearse=1", "eval.save=2",
 	}, set...))

@@ -38,7 +38,7 @@ type Settings struct {
 	RL       RL       `toml:"rl" json:"rl"`
 	Eval     Eval     `toml:"eval" json:"eval"`
 	Policies Policies `toml:"policies" json:"policies"` // who speaks beside the model that is trained
-	With     []string `toml:"with" json:"with"`         // baselines outside the default time: sft-more, real
+	With     []string `toml:"with" json:"with"`         // baselines outside the default time: sft-more, sft-all, real
 
 	given []string // names that Set was asked for, beside the recipe
 }
@@ -276,8 +276,12 @@ func noSetting(name string) error {
 // The baselines of --with.
 const (
 	WithSFTMore = "sft-more" // SFT continued for as much compute as RL took
+	WithSFTAll  = "sft-all"  // SFT, for the same compute, on the experts' episodes of the tasks that RL rehearses
 	WithReal    = "real"     // the same RL, played in the real world
 )
+
+// Baselines are all of them, in the order in which they are trained.
+var Baselines = []string{WithSFTMore, WithSFTAll, WithReal}
 
 func (s Optim) schedule() func(step int) engine.Adam {
 	adam := engine.Adam{LR: s.LR, Beta1: 0.9, Beta2: s.Beta2, Eps: 1e-8, WeightDecay: s.Decay, ClipNorm: s.Clip}

@@ -21,58 +21,65 @@ func (pl *pipeline) options() render.Options { return render.Options{} }
 
 // sft teaches both roles, and the critic, by the experts' episodes.
 func (pl *pipeline) sft(ctx context.Context) error {
-	return pl.imitate(ctx, "sft", pl.SFT, pl.SFT.Steps)
-}
-
-// imitate is one supervised stage on the SFT tasks.
-func (pl *pipeline) imitate(ctx context.Context, stage string, s Stage, steps int) error {
-	if err := pl.teach(); err != nil {
+	examples, err := pl.taught()
+	if err != nil {
 		return err
 	}
+	if pl.from("sft") == 0 {
+		pl.engine.Restart()
+	}
+	return pl.imitate(ctx, "sft", pl.SFT, examples)
+}
+
+// imitate is one supervised stage.
+func (pl *pipeline) imitate(ctx context.Context, stage string, s Stage, examples []train.Example) error {
 	sft := train.SFT{
-		Trainer: pl.engine, Examples: pl.examples, Steps: steps, Start: pl.from(stage), Batch: s.Batch - s.Copy,
+		Trainer: pl.engine, Examples: examples, Steps: s.Steps, Start: pl.from(stage), Batch: s.Batch - s.Copy,
 		Adam: s.schedule(), Seed: seeds.Derive(pl.Seed, seeds.Of(stage)), Stage: stage,
-		Log: log{pl: pl}, After: pl.keep(stage, steps),
+		Log: log{pl: pl}, After: pl.keep(stage, s.Steps),
 	}
 	if s.Copy > 0 {
 		sft.Extra = pl.copying(stage, s.Copy, float64(s.Copy)/float64(s.Batch))
 	}
-	if sft.Start == 0 && stage != WithSFTMore { // which goes on with what it had
-		pl.engine.Restart()
-	}
-	pl.progress.Stage(stage, sft.Start, steps)
+	pl.progress.Stage(stage, sft.Start, s.Steps)
 	return sft.Run(ctx)
 }
 
-// teach makes the examples of the experts' episodes, once.
-func (pl *pipeline) teach() error {
-	if pl.examples != nil {
-		return nil
+// taught are the examples of the SFT tasks, made once.
+func (pl *pipeline) taught() (examples []train.Example, err error) {
+	if pl.examples == nil {
+		pl.examples, err = pl.teach(pl.splits.sft)
 	}
+	return pl.examples, err
+}
+
+// teach makes the examples of the experts' episodes of tasks.
+func (pl *pipeline) teach(tasks []task.Task) ([]train.Example, error) {
 	teacher := train.Teacher{Renderer: pl.renderer, Options: pl.options(), FewShot: pl.Data.FewShot, Brief: pl.Model.Brief, Seed: pl.Seed}
+	var out []train.Example
 	long := 0
-	for _, t := range pl.splits.sft {
+	for _, t := range tasks {
 		for _, teach := range []func(task.Task) ([]train.Example, error){teacher.Act, teacher.Rehearse, pl.critic(teacher)} {
 			examples, err := teach(t)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			for _, e := range examples {
 				if n := len(e.Prompt) + len(e.Target); n > pl.window() {
 					long++
 					continue
 				}
-				pl.examples = append(pl.examples, e)
+				out = append(out, e)
 			}
 		}
 	}
 	if long > 0 {
 		pl.progress.Printf("%d examples are longer than %d tokens and are left out", long, pl.window())
 	}
-	if len(pl.examples) == 0 {
-		return fmt.Errorf("sft: none of the %d examples fits into %d tokens: want shorter dialogues (data.turns), or sft.steps of 0", long, pl.window())
+	if len(out) == 0 {
+		return nil, fmt.Errorf("sft: none of the %d examples fits into %d tokens: want shorter dialogues (data.turns), or sft.steps of 0", long, pl.window())
 	}
-	return nil
+	return out, nil
 }
 
 // window is the longest row that is trained on.
@@ -171,11 +178,28 @@ func (pl *pipeline) back(stage string) error {
 	return pl.restore(filepath.Join(run.Checkpoints, pl.origin()))
 }
 
-// sftMore goes on with SFT from its checkpoint for as much compute as RL took. A
-// token forward costs 2 operations a parameter, forward and backward 6; RL computes
-// its tokens once more forward, to sample them.
+// sftMore goes on with SFT, on its tasks, for as much compute as RL took.
 func (pl *pipeline) sftMore(ctx context.Context) error {
-	if err := pl.back(WithSFTMore); err != nil {
+	examples, err := pl.taught()
+	if err != nil {
+		return err
+	}
+	return pl.goOn(ctx, WithSFTMore, examples) // with the moments that SFT had
+}
+
+// sftAll is the control of equal supervision: for as much compute as RL took, SFT on
+// the experts' episodes of the very tasks that RL rehearses.
+func (pl *pipeline) sftAll(ctx context.Context) error {
+	examples, err := pl.teach(pl.splits.rl)
+	if err != nil {
+		return err
+	}
+	return pl.goOn(ctx, WithSFTAll, examples)
+}
+
+// goOn continues SFT from its checkpoint, at half its learning rate and falling.
+func (pl *pipeline) goOn(ctx context.Context, stage string, examples []train.Example) error {
+	if err := pl.back(stage); err != nil {
 		return err
 	}
 	if pl.state.Steps == 0 {
@@ -183,20 +207,22 @@ func (pl *pipeline) sftMore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rl, sft, steps := spent(points, "rl"), spent(points, "sft"), float64(pl.SFT.Steps)
-		pl.state.Steps = max(1, int(rl*8/6/(sft/steps)))
+		pl.state.Steps = max(1, int(operations(points, "rl")/operations(points, "sft")*float64(pl.SFT.Steps)))
 	}
 	s := pl.SFT
 	s.Steps, s.LR, s.Warmup = pl.state.Steps, s.LR/2, 10
-	return pl.imitate(ctx, WithSFTMore, s, s.Steps)
+	return pl.imitate(ctx, stage, s, examples)
 }
 
-// spent adds up the tokens that a stage computed forward and backward.
-func spent(points []run.Point, stage string) float64 {
+// operations adds up what a stage computed, in operations a parameter: 2 for a token
+// forward, 6 forward and back. RL computes forward what it plays, prompts and samples
+// of rows that teach nothing too, shared prefixes once, and what a reference scores.
+func operations(points []run.Point, stage string) float64 {
 	sum := 0.0
 	for _, p := range points {
 		if p.Stage == stage {
-			sum += p.Values["tokens_computed"]
+			v := p.Values
+			sum += 6*v["tokens_computed"] + 2*v["tokens_played"] + 2*v["reference_computed"]
 		}
 	}
 	return sum

@@ -195,7 +195,7 @@ func (s *bigramSampler) Logprobs(_ context.Context, rows [][]int) ([][]float32, 
 func TestATableOfLogitsIsAnEngine(t *testing.T) {
 	play := func(set ...string) (*bigram, string) {
 		t.Helper()
-		s, err := Load("smoke", append([]string{`with=["sft-more", "real"]`, "rl.max_tokens=12", "rl.kl=0.1", "rl.kl_kind=k3", "eval.tasks=6", "eval.held_out=2", "eval.curve=2"}, set...))
+		s, err := Load("smoke", append([]string{`with=["sft-more", "sft-all", "real"]`, "rl.max_tokens=12", "rl.kl=0.1", "rl.kl_kind=k3", "eval.tasks=6", "eval.held_out=2", "eval.curve=2"}, set...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func TestATableOfLogitsIsAnEngine(t *testing.T) {
 	if _, err := run.ReadReport(out); err != nil {
 		t.Error(err)
 	}
-	if want := []string{"sft", "rl", "sft-more", "real"}; !subset(want, table.saved) || table.restarts != 3 {
+	if want := []string{"sft", "rl", "sft-more", "sft-all", "real"}; !subset(want, table.saved) || table.restarts != 3 {
 		t.Errorf("saved %v, %d times with fresh moments", table.saved, table.restarts)
 	}
 	points, err := run.ReadMetrics(out)

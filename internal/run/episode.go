@@ -78,7 +78,7 @@ func Success(ep *rollout.Episode) bool {
 	if v, ok := ep.Metrics["success"]; ok {
 		return v > 0
 	}
-	return ep.Reward > 1-1e-9
+	return ep.Solved()
 }
 
 // NewEpisode converts ep for logging. text decodes sampled tokens and may be nil.

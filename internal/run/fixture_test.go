@@ -19,7 +19,7 @@ func madeUpEpisode(id string, from rollout.Source, reward float64) *rollout.Epis
 	call := chat.Call{ID: "call_1", Name: "find_booking", Arguments: json.RawMessage(`{"name":"Ada <Lovelace>","day":"friday"}`)}
 	ep := &rollout.Episode{
 		Task: task.Task{ID: id, Source: "hotel", System: "You work at the front desk. Look before you change anything."},
-		Stop: rollout.StopDone, Reward: reward, Seed: 7, Member: 1,
+		Stop: rollout.StopDone, Reward: reward, Judged: true, Seed: 7, Member: 1,
 		Entries: []rollout.Entry{
 			{Message: chat.Message{Role: chat.User, Content: "Which room does Ada Lovelace have on Friday?"}, Source: rollout.FromUser},
 			{Message: chat.Message{Role: chat.Assistant, Thinking: "The booking tells the room.", Calls: []chat.Call{call}},
