@@ -18,10 +18,10 @@ type Item struct {
 
 // The types of a Check.
 const (
-	ToolCall   = "tool_call"   // the turn contains a call with this name and these arguments
-	ToolResult = "tool_result" // the call of item Of, or of this name, had the expected outcome
-	Reply      = "reply"       // the turn's reply satisfies Contains, AnyOf, Excludes, MaxWords and NoOtherNumber
-	OnlyWrites = "only_writes" // every call of a write tool in this turn matches a tool_call item of the list
+	ToolCall   = "tool_call"   // the turn holds a call with this name and these arguments
+	ToolResult = "tool_result" // the call of item Of, or of this name, was answered with the outcome that is expected
+	Reply      = "reply"       // the turn's reply is as Contains, AnyOf, Excludes, MaxWords, NoOtherNumber and NoOtherValue say
+	OnlyWrites = "only_writes" // every call of a write tool in this turn is one that a tool_call item of the list wants
 )
 
 // Check is a check that can be decided automatically from the episode alone. It is
@@ -44,12 +44,15 @@ type Check struct {
 	// whole words without regard to case.
 	Contains []json.RawMessage `json:"contains,omitempty"`
 	AnyOf    []string          `json:"any_of,omitempty"`
-	Excludes []string          `json:"excludes,omitempty"`
-	MaxWords int               `json:"max_words,omitempty"` // 0: no limit
-	// NoOtherNumber forbids every number that is neither in Contains nor in the user's
-	// message, so that a reply cannot pass by listing several guesses.
-	NoOtherNumber bool   `json:"no_other_number,omitempty"`
-	Expert        string `json:"reference,omitempty"` // the expert's reply, for a reader
+	Excludes []string          `json:"excludes,omitempty"`  // unless Contains demands it
+	MaxWords int               `json:"max_words,omitempty"` // 0: no bound
+	// NoOtherNumber forbids every number that is neither in Contains nor in what
+	// the user said: a reply that tries several is no answer.
+	NoOtherNumber bool `json:"no_other_number,omitempty"`
+	// NoOtherValue does so with every text that a tool answered in this turn, an
+	// error's reason apart, and with every name of two words, such as amber-fox.
+	NoOtherValue bool   `json:"no_other_value,omitempty"`
+	Expert       string `json:"reference,omitempty"` // the expert's reply, for a judge that reads
 }
 
 // Ref points into the result of the call that satisfied a tool_call item.

@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"envace/task"
@@ -25,12 +26,13 @@ const (
 type checklist struct {
 	domain Domain
 	course *course
+	plan   *Plan
 	items  []task.Item
 	first  string // id of the first call's item
 }
 
 func (d Domain) checklist(p *Plan, c *course) []task.Item {
-	l := &checklist{domain: d, course: c}
+	l := &checklist{domain: d, course: c, plan: p}
 	l.walk(p, nil, nil, 1-onlyWrites)
 	return append(l.items, task.Item{
 		ID: "writes", Focus: "assistant.tool_calls", Required: true, Weight: onlyWrites, DependsOn: []string{l.first},
@@ -128,7 +130,7 @@ func (l *checklist) reply(p *Plan, when []task.Cond, writes []string, weight flo
 	for n := 2; l.has(id); n++ {
 		id = fmt.Sprintf("reply.%d", n)
 	}
-	check := p.check()
+	check := p.check(l.plan)
 	check.When = when
 	if text, err := l.course.reply.say(l.course.answer); err == nil && p == l.course.reply {
 		check.Expert = text
@@ -138,22 +140,75 @@ func (l *checklist) reply(p *Plan, when []task.Cond, writes []string, weight flo
 		DependsOn: union(writes, items(refs(p.values))),
 		Question:  "does the reply tell the user what came of it?",
 		Pass:      fmt.Sprintf("it says in effect: %q%s, in at most %d words", p.wording(), describe(when), check.MaxWords),
-		Failures:  []string{"a value is missing or was not what the tool answered", "another number is offered too", "it rambles or was cut off"},
-		Check:     check,
+		Failures: []string{"a value is missing or was not what the tool answered", "what the value is of is missing",
+			"another value is offered too", "it rambles or was cut off"},
+		Check: check,
 	})
 }
 
-// check returns the check of a reply.
-func (p *Plan) check() *task.Check {
+// check is what a reply of the plan whole must hold: all values of the planned one,
+// and the words that say what they are; and what it must not: any other value, and
+// what the plan would have said on another way.
+func (p *Plan) check(whole *Plan) *task.Check {
 	c := &task.Check{
-		Type: task.Reply, AnyOf: p.anyOf, Excludes: p.excludes,
-		MaxWords: 2*len(strings.Fields(p.text)) + 12, NoOtherNumber: true,
+		Type: task.Reply, AnyOf: p.anyOf, Excludes: slices.Clone(p.excludes),
+		MaxWords: 2*len(strings.Fields(p.text)) + 12, NoOtherNumber: true, NoOtherValue: true,
 	}
-	for _, r := range refs(p.values) {
-		c.Contains = append(c.Contains, encode(r))
+	for _, v := range p.values {
+		c.Contains = append(c.Contains, encode(v))
+	}
+	own := p.telling()
+	for _, w := range own {
+		c.Contains = append(c.Contains, encode(w))
+	}
+	for _, other := range whole.replies() {
+		for _, w := range p.elsewhere(other) {
+			if !slices.Contains(own, w) && !slices.Contains(c.Excludes, w) && !slices.Contains(p.values, any(w)) {
+				c.Excludes = append(c.Excludes, w)
+			}
+		}
 	}
 	return c
 }
+
+// elsewhere are the words of another reply that this one must not hold: those that
+// tell of other things, unless this one declines; and the literals that take the
+// place of its own.
+func (p *Plan) elsewhere(other *Plan) []string {
+	var out []string
+	if !p.refusal && !other.refusal {
+		out = other.telling()
+	}
+	if p.text != other.text {
+		return out
+	}
+	for _, v := range other.values {
+		if s, ok := v.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// telling are the words of a reply but for values and small ones.
+func (p *Plan) telling() []string {
+	return slices.DeleteFunc(letters(strings.ReplaceAll(p.text, "%v", " ")), func(w string) bool { return slices.Contains(small, w) })
+}
+
+// replies are all that a plan can end with.
+func (p *Plan) replies() []*Plan {
+	switch {
+	case p.text != "":
+		return []*Plan{p}
+	case p.tool == "":
+		return append(p.yes.replies(), p.no.replies()...)
+	}
+	return p.next.replies()
+}
+
+// small are the words of replies that may be others, and those that [Plan.Any]
+// asks for.
+var small = strings.Fields("done sorry yes no it i the a of is was in to by for has goes cannot do that")
 
 func (l *checklist) has(id string) bool {
 	for _, item := range l.items {

@@ -58,7 +58,7 @@ func light(r *workbench.Rand, h *house) workbench.Turn {
 		Plan: workbench.Do("seen", "get_lamp", workbench.Values{"lamp": name},
 			workbench.OnlyIf(status.Is("off"),
 				workbench.Do("light", "light_lamp", workbench.Values{"lamp": name},
-					workbench.Say("done, %v is lit.", name).Any("lit")),
+					workbench.Say("done, %v is lit.", name)),
 				name, status)),
 	}
 }
@@ -91,10 +91,10 @@ func Example() {
 	// tool: {"status":"on"}
 	// assistant: done, golden-hill is lit.
 	// success: true
-	// user: light jade-fox.
-	// call: get_lamp {"lamp":"jade-fox"}
-	// tool: {"status":"on"}
-	// assistant: sorry, jade-fox is on.
+	// user: please light the lamp bronze-hawk.
+	// call: get_lamp {"lamp":"bronze-hawk"}
+	// tool: {"status":"broken"}
+	// assistant: sorry, bronze-hawk is broken.
 	// success: true
 }
 

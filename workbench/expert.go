@@ -11,11 +11,13 @@ import (
 // course is the execution of a plan in a world.
 type course struct {
 	domain   Domain
-	call     func(name string, args json.RawMessage) string // executes a call in the world
+	call     func(name string, args json.RawMessage) string // the world's answer
+	plan     *Plan
 	messages []chat.Message
 	results  map[string]string // by id of the planned call
 	reply    *Plan
-	branches int // number of branches on tool results
+	branches int // decisions on what a tool had answered
+	agreed   int // those whose condition held
 	calls    int
 	returned bool // whether a call or the reply needs a value that only a tool returns
 }
@@ -27,7 +29,7 @@ func (c *course) answer(id string) (string, bool) {
 
 // follow executes the plan p. number counts the calls of the task so far.
 func (d Domain) follow(p *Plan, call func(string, json.RawMessage) string, number int) (*course, error) {
-	c := &course{domain: d, call: call, results: map[string]string{}}
+	c := &course{domain: d, call: call, plan: p, results: map[string]string{}}
 	var when []task.Cond // that led to p
 	for p.text == "" {
 		if p.tool == "" {
@@ -37,6 +39,7 @@ func (d Domain) follow(p *Plan, call func(string, json.RawMessage) string, numbe
 			}
 			c.branches++
 			if holds {
+				c.agreed++
 				when, p = append(when, p.cond), p.yes
 			} else {
 				when, p = append(when, opposite(p.cond)), p.no

@@ -100,6 +100,8 @@ func results(t task.Task) map[string]string {
 	return out
 }
 
+var names = regexp.MustCompile(`[a-z]+-[a-z]+`)
+
 var varying = regexp.MustCompile(`[a-z]+-[a-z]+|[0-9]+|\b(` + strings.Join(workbench.People(), "|") + `)\b`)
 
 // TestWordsDetermineThePlan: two requests in the same words, names and numbers

@@ -47,14 +47,64 @@ func (p *Plan) OnError(other *Plan) *Plan {
 	return Do(p.id, p.tool, p.args, If(From(p.id).Failed(), other, p.next))
 }
 
-// Say ends the turn with a reply. To be right, an agent's reply must contain the values of
-// all references among values; other values are only wording.
-func Say(format string, values ...any) *Plan {
-	return &Plan{text: format, values: values, excludes: append(slices.Clone(refusals), dump)}
+// As returns the plan with another id for the call that it begins with, for a plan
+// that makes such a call twice. p must begin with [Do].
+func (p *Plan) As(id string) *Plan { return p.renamed(p.id, id) }
+
+func (p *Plan) renamed(from, to string) *Plan {
+	if p == nil {
+		return nil
+	}
+	q := *p
+	if q.id == from {
+		q.id = to
+	}
+	q.cond.Ref = pointed(q.cond.Ref, from, to)
+	if r, ok := task.AsRef(q.cond.Value); ok {
+		q.cond.Value = encode(Ref{pointed(r, from, to)})
+	}
+	q.args = Values{}
+	for k, v := range p.args {
+		q.args[k] = moved(v, from, to)
+	}
+	q.values = nil
+	for _, v := range p.values {
+		q.values = append(q.values, moved(v, from, to))
+	}
+	q.next, q.yes, q.no = p.next.renamed(from, to), p.yes.renamed(from, to), p.no.renamed(from, to)
+	return &q
 }
 
-// Sorry ends the turn with a reply that declines the request. An agent's reply must say
-// so, and contain the values of all references among values, such as a tool's reason.
+func pointed(r task.Ref, from, to string) task.Ref {
+	if r.Item == from {
+		r.Item = to
+	}
+	return r
+}
+
+func moved(v any, from, to string) any {
+	if r, ok := v.(Ref); ok {
+		return Ref{pointed(r.Ref, from, to)}
+	}
+	return v
+}
+
+// Say ends the turn with a reply. Its values, and its words but for the small
+// ones such as "is", must be in what the agent says, in any order; any other value
+// must not.
+func Say(format string, values ...any) *Plan {
+	p := &Plan{text: format, values: values, excludes: append(slices.Clone(refusals), dump)}
+	if !strings.HasPrefix(format, done) {
+		p.excludes = append(p.excludes, done)
+	}
+	return p
+}
+
+// done begins the replies that report a change.
+const done = "done"
+
+// Sorry ends the turn with a reply that declines what the user wants. The agent must
+// say so, and what [Say] asks for: whose fault it is, and the reason that a tool gave.
 func Sorry(format string, values ...any) *Plan {
 	return &Plan{text: "sorry, " + format, values: values, anyOf: refusals, excludes: []string{dump}, refusal: true}
 }

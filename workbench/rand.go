@@ -12,13 +12,14 @@ import (
 // Rand draws the random parts of a task. Equal seeds give equal draws.
 type Rand struct {
 	rng    *rand.Rand
-	firsts []string // first words not used by any entity yet
-	people []string // people not drawn yet
-	note   func(words string)
+	firsts []string // words that no entity begins with yet
+	people []string // not drawn yet
+	note   func(words ...string)
+	test   bool // wordings are those for tests
 }
 
 func newRand(domain string, seed uint64) *Rand {
-	r := &Rand{rng: rand.New(rand.NewPCG(seeds.Of(domain), seed))}
+	r := &Rand{rng: rand.New(rand.NewPCG(seeds.Of(domain), seed)), test: forTest(seed)}
 	r.firsts = r.shuffled(firstWords)
 	r.people = r.shuffled(people)
 	return r
@@ -57,7 +58,7 @@ func draw(from *[]string, what string) string {
 // One draws one of words.
 func (r *Rand) One(words ...string) string {
 	if r.note != nil {
-		r.note(strings.Join(words, " "))
+		r.note(words...)
 	}
 	return words[r.rng.IntN(len(words))]
 }
@@ -85,12 +86,40 @@ func (r *Rand) Ints(n, lo, hi int) []int {
 	return out
 }
 
+// Side draws a number from 3 to 97 that is less than limit with probability p.
+func (r *Rand) Side(limit int, p float64) int {
+	if r.Chance(p) {
+		return r.Int(3, limit-1)
+	}
+	return r.Int(limit, 97)
+}
+
+// Limit draws a number that number is less than with probability p.
+func (r *Rand) Limit(number int, p float64) int {
+	if r.Chance(p) {
+		return min(number+r.Int(1, 20), 98)
+	}
+	return max(number-r.Int(0, 20), 2)
+}
+
 // Chance is true with probability p.
 func (r *Rand) Chance(p float64) bool { return r.rng.Float64() < p }
 
-// Phrase draws one of several wordings and fills its {slots}.
+// Phrase draws one of several wordings and fills its {slots}. The last third of them
+// is for the split "test" alone, the rest for the other splits; fewer than three
+// serve all.
 func (r *Rand) Phrase(slots Values, wordings ...string) string {
-	text := r.One(wordings...)
+	if r.note != nil {
+		r.note(wordings...)
+	}
+	dealt, known := wordings, len(wordings)-len(wordings)/3
+	switch {
+	case !r.test:
+		dealt = wordings[:known]
+	case known < len(wordings):
+		dealt = wordings[known:]
+	}
+	text := dealt[r.rng.IntN(len(dealt))]
 	for _, k := range sortedKeys(slots) {
 		text = strings.ReplaceAll(text, "{"+k+"}", fmt.Sprint(slots[k]))
 	}

@@ -6,7 +6,7 @@ import "envace/task"
 
 // Tell answers a question about one value: "the price of amber-fox is 30."
 func Tell(key string, name any, value Ref) *Plan {
-	return Say("the %v of %v is %v.", key, name, value)
+	return Say("the %v of %v is %v.", key, name, value).Without("yes", "no")
 }
 
 // OnlyIf continues with yes if cond holds, and otherwise declines: "sorry, amber-fox is
@@ -22,20 +22,22 @@ func YesNo(cond task.Cond, key string, name any, value Ref) *Plan {
 		Say("no, the %v of %v is %v.", key, name, value).Any("no").Without("yes"))
 }
 
-// OneOf names a if cond holds, otherwise b: "amber-fox is cheaper."
-func OneOf(cond task.Cond, a, b, what string) *Plan {
-	return If(cond, Say("%v is %v.", a, what).Any(a).Without(b), Say("%v is %v.", b, what).Any(b).Without(a))
+// OneOf names the one that was chosen among others, with the value that decides
+// it: "amber-fox is the cheapest, the price is 30."
+func OneOf(name, what, key string, value Ref, others ...string) *Plan {
+	return Say("%v is the %v, the %v is %v.", name, what, key, value).Without(others...)
 }
 
-// Attempt is plan for a user who says "try to": it makes plan's first call without looking
-// at the entity first. If the tool returns an error, it declines with the fact under key
-// in that error: "sorry, amber-fox is shipped."
+// Attempt is plan for a user who says "try to": it makes plan's first call without
+// a look at the entity, and if the tool refuses, it declines with the fact under
+// key in the tool's error: "sorry, amber-fox is shipped." With [Plan.OnError] it
+// can be the second thing to try.
 func Attempt(plan *Plan, name any, key string) *Plan {
 	return plan.OnError(Sorry("%v is %v.", name, From(plan.id+"."+key)))
 }
 
-// Beyond declines a request that no tool can fulfil.
-func Beyond() *Plan { return Sorry("i cannot do that.") }
+// Beyond declines what no tool can do.
+func Beyond() *Plan { return Sorry("i cannot do that.").Any("cannot", "unable") }
 
 // FreshNames are the names for new entities of a state, in order.
 type FreshNames []string

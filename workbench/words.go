@@ -58,7 +58,7 @@ func (d Domain) words(note func(string)) {
 	for _, kind := range d.Kinds {
 		for seed := range uint64(wordRuns) {
 			r := newRand(d.Name, seed)
-			r.note = func(wording string) { note(slotName.ReplaceAllString(wording, " ")) }
+			r.note = func(wordings ...string) { note(slotName.ReplaceAllString(strings.Join(wordings, " "), " ")) }
 			s := setting{state: d.New(r)}
 			turn := kind.Make(r, s.state)
 			note(turn.User)

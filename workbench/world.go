@@ -120,30 +120,35 @@ func (w Worlds) Success(t task.Task, ep *rollout.Episode) (ok bool, why string, 
 	}
 	expert := &World{d, s.state}
 	agent := &World{d, d.set(o.Seed).state}
+	seen := make([][]string, len(courses)) // by user turn, what the agent's calls are truly answered
 	for _, x := range ep.Exchanges() {
-		if x.Source != rollout.FromHarness { // those calls never reached a world
-			agent.Call(x.Call.Name, x.Call.Arguments)
+		if x.Source == rollout.FromHarness { // the harness let those not pass
+			continue
+		}
+		if result := agent.Call(x.Call.Name, x.Call.Arguments); x.User < len(seen) {
+			seen[x.User] = append(seen[x.User], result)
 		}
 	}
 	if got, want := agent.State(), expert.State(); !chat.Equal(got, want) {
 		return false, "the final state differs from the expert's", nil
 	}
 	for u, c := range courses {
-		if why := c.told(ep, u); why != "" {
+		if why := c.told(ep, u, seen[u]); why != "" {
 			return false, fmt.Sprintf("turn %d: %s", u, why), nil
 		}
 	}
 	return true, "", nil
 }
 
-// told returns what is wrong with the reply of user turn u; "" if nothing is.
-func (c *course) told(ep *rollout.Episode, u int) string {
+// told says what is wrong with the reply of user turn u, before which the agent had
+// seen these results; "" if nothing is.
+func (c *course) told(ep *rollout.Episode, u int, seen []string) string {
 	said, ok := ep.Reply(u)
 	if !ok {
 		return "no reply"
 	}
 	made := func(id string) bool { _, ok := c.results[id]; return ok }
-	if out, why := judge.Said(said, c.reply.check(), ep.Asked(u), c.answer, made); out != rollout.Pass {
+	if out, why := judge.Said(said, c.reply.check(c.plan), judge.Before{Asked: ep.Asked(u), Results: c.answer, Made: made, Seen: seen}); out != rollout.Pass {
 		return why
 	}
 	return ""

@@ -15,12 +15,14 @@ import (
 	"envace/workbench/domains"
 )
 
-// Dialogues generates meaningless dialogues that teach a new model the format. Tools, keys
-// and values are random words, so there is no knowledge to learn, only retrieval: the tool
-// that the user names, the entity, the value under a key, the lesser of two numbers. No
-// world is involved.
+// Dialogues draws dialogues without meaning, from which a new model learns the form:
+// tools, keys and values are random words, so that there is nothing to know, only
+// something to find: the tool that the user's words name, the entity, the value under
+// a key, the lesser of two numbers. No world answers in them, and none of their tools
+// is called like one of a domain.
 type Dialogues struct {
-	words         []string // words of the workbench, without names
+	words         []string // of the workbench, names left out
+	nouns         []string // those in which no tool of the workbench ends, nor their plurals
 	first, second []string
 }
 
@@ -28,9 +30,19 @@ type Dialogues struct {
 func NewDialogues() Dialogues {
 	var d Dialogues
 	d.first, d.second = workbench.Names()
+	ends := map[string]bool{}
+	for _, domain := range domains.All() {
+		for _, tool := range domain.Tools {
+			ends[tool.Name[strings.LastIndex(tool.Name, "_")+1:]] = true
+		}
+	}
 	for _, w := range domains.Words() {
-		if !slices.Contains(d.first, w) && !slices.Contains(d.second, w) {
-			d.words = append(d.words, w)
+		if slices.Contains(d.first, w) || slices.Contains(d.second, w) {
+			continue
+		}
+		d.words = append(d.words, w)
+		if !ends[w] && !ends[w+"s"] {
+			d.nouns = append(d.nouns, w)
 		}
 	}
 	return d
@@ -40,13 +52,13 @@ func NewDialogues() Dialogues {
 func (d Dialogues) Task(seed uint64) task.Task {
 	const stream = 0x62616262
 	b := babbler{d, rand.New(rand.NewPCG(seed, stream))}
-	noun := b.word()
+	noun := b.noun()
 	t := task.Task{ID: fmt.Sprintf("babble-%d", seed), System: b.filler(3, 12)}
 	kinds := []func(string) ([]chat.Function, task.Turn){
 		b.read, b.read, b.act, b.act, b.pick, b.pick, b.less, b.branch, b.branch, b.mend, b.seek, b.compare, b.refused, b.beyond}
 	tools, turn := kinds[b.IntN(len(kinds))](noun)
 	for range 1 + b.IntN(4) {
-		tools = append(tools, b.tool(b.word()+"_"+b.word(), b.word()))
+		tools = append(tools, b.tool(b.word()+"_"+b.noun(), b.word()))
 	}
 	b.Shuffle(len(tools), func(i, j int) { tools[i], tools[j] = tools[j], tools[i] })
 	t.Tools, t.Turns = tools, []task.Turn{turn}
@@ -60,6 +72,8 @@ type babbler struct {
 }
 
 func (b babbler) word() string { return b.words[b.IntN(len(b.words))] }
+
+func (b babbler) noun() string { return b.nouns[b.IntN(len(b.nouns))] }
 
 func (b babbler) name() string {
 	return b.first[b.IntN(len(b.first))] + "-" + b.second[b.IntN(len(b.second))]

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"envace/rollout"
 	"envace/task"
 	"envace/workbench/domains"
 )
@@ -49,5 +50,46 @@ func TestMadeUpTasksAreCanonical(t *testing.T) {
 				t.Error("nothing was called")
 			}
 		})
+	}
+}
+
+// The dialogues of a whole base model have no tool of a domain, by name, and none of
+// their texts is what a user says in one: so held-out domains stay new.
+func TestDialoguesHoldNoDomain(t *testing.T) {
+	tools, said := map[string]bool{}, map[string]bool{}
+	for _, d := range domains.All() {
+		for _, f := range d.Tools {
+			tools[f.Name] = true
+		}
+		for _, split := range []string{"sft", "test"} {
+			tasks, err := d.Tasks(1, split, 150)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tk := range tasks {
+				for _, turn := range tk.Turns {
+					said[turn.User] = true
+				}
+			}
+		}
+	}
+	dialogues := NewDialogues()
+	for seed := range uint64(15500) {
+		tk := dialogues.Task(seed)
+		for _, f := range tk.Tools {
+			if tools[f.Name] {
+				t.Errorf("%s: %s is a tool of a domain", tk.ID, f.Name)
+			}
+		}
+		for _, m := range rollout.Recorded(tk).Messages() {
+			if said[m.Content] {
+				t.Errorf("%s: %q is what a user of a domain says", tk.ID, m.Content)
+			}
+			for _, c := range m.Calls {
+				if tools[c.Name] {
+					t.Errorf("%s: %s is called, a tool of a domain", tk.ID, c.Name)
+				}
+			}
+		}
 	}
 }

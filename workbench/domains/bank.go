@@ -29,6 +29,8 @@ type bill struct {
 }
 
 var (
+	accountStops = []string{"frozen", "blocked", "closed"}
+	billStops    = []string{"paid", "late", "wrong"}
 	accountKinds = []string{"daily", "savings", "family", "travel"}
 	payees       = []string{"power", "water", "phone", "rent", "school"}
 )
@@ -37,7 +39,7 @@ func bank() workbench.Domain {
 	name := workbench.Text("account")
 	return workbench.Domain{
 		Name:  "bank",
-		About: "you help with accounts and bills. frozen accounts cannot send money or pay bills, paid bills are not paid again.",
+		About: "you help with accounts and bills. only open accounts can send money, pay bills or be frozen, only unpaid bills can be paid.",
 		Tools: []workbench.Tool{
 			{Name: "find_accounts", About: "list the accounts of an owner", Params: []workbench.Param{workbench.Text("owner")}, Do: workbench.On(findAccounts)},
 			{Name: "get_account", About: "show an account", Params: []workbench.Param{name}, Do: workbench.On(getAccount)},
@@ -50,23 +52,23 @@ func bank() workbench.Domain {
 		},
 		New: newVault,
 		Kinds: append(accountNoun().Kinds(),
-			workbench.Kind{Name: "act", Weight: 14, Make: workbench.For(bankAct)},
-			workbench.Kind{Name: "bill", Weight: 7, Make: workbench.For(bankBill)},
+			workbench.Kind{Name: "act", Weight: 6, Make: workbench.For(bankAct)},
+			workbench.Kind{Name: "bill", Weight: 2, Make: workbench.For(bankBill)},
 			workbench.Kind{Name: "pay", Weight: 12, Make: workbench.For(bankPay)},
-			workbench.Kind{Name: "limit", Weight: 8, Make: workbench.For(bankLimit)},
-			workbench.Kind{Name: "send", Weight: 10, Make: workbench.For(bankSend)},
-			workbench.Kind{Name: "try", Weight: 9, Make: workbench.For(bankTry)},
-			workbench.Kind{Name: "beyond", Weight: 5, Make: workbench.For(bankBeyond)}),
+			workbench.Kind{Name: "limit", Weight: 11, Make: workbench.For(bankLimit)},
+			workbench.Kind{Name: "send", Weight: 12, Make: workbench.For(bankSend)},
+			workbench.Kind{Name: "try", Weight: 10, Make: workbench.For(bankTry)},
+			workbench.Kind{Name: "beyond", Weight: 3, Make: workbench.For(bankBeyond)}),
 	}
 }
 
 func accountNoun() workbench.Noun {
 	return workbench.Noun{
 		One: "account", Owner: "owner", Shows: []string{"status", "balance", "kind", "owner"},
-		Status: "open", Verb: "freeze", End: freezePlan,
+		Status: "open", Others: accountStops, Verb: "freeze", End: freezePlan,
 		Number: "balance", Less: "poorer", Least: "poorest", Most: "richest",
-		Add: func(r *workbench.Rand, s workbench.State, owner string, balance int) string {
-			return s.(*vault).add(r, owner, balance)
+		Add: func(r *workbench.Rand, s workbench.State, owner string, balance int, status string) string {
+			return s.(*vault).add(r, owner, balance, status)
 		},
 	}
 }
@@ -80,21 +82,38 @@ func newVault(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add opens an account and returns its name. If balance is 0, it is drawn.
-func (s *vault) add(r *workbench.Rand, owner string, balance int) string {
+// add opens an account and returns its name. A balance of 0 is drawn, and so is a
+// status of "".
+func (s *vault) add(r *workbench.Rand, owner string, balance int, status string) string {
 	name := r.Name()
 	if balance == 0 {
 		balance = r.Int(5, 95)
 	}
-	s.Accounts[name] = &account{owner, r.One(accountKinds...), r.One("open", "open", "open", "frozen"), balance}
+	if status == "" {
+		status = usually(r, "open", accountStops)
+	}
+	s.Accounts[name] = &account{owner, r.One(accountKinds...), status, balance}
 	return name
 }
 
-func (s *vault) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0) }
+func (s *vault) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0, "") }
+
+// spread makes the balances of an owner's accounts differ.
+func (s *vault) spread(r *workbench.Rand, owner string) {
+	taken := map[int]bool{}
+	for _, name := range slices.Sorted(maps.Keys(s.Accounts)) {
+		if a := s.Accounts[name]; a.Owner == owner {
+			for taken[a.Balance] {
+				a.Balance = r.Int(5, 95)
+			}
+			taken[a.Balance] = true
+		}
+	}
+}
 
 func (s *vault) bill(r *workbench.Rand) string {
 	name := r.Name()
-	s.Bills[name] = &bill{r.One(payees...), r.One(days...), r.One("unpaid", "unpaid", "unpaid", "paid"), r.Int(5, 70)}
+	s.Bills[name] = &bill{r.One(payees...), r.One(days...), usually(r, "unpaid", billStops), r.Int(5, 90)}
 	return name
 }
 
@@ -190,11 +209,11 @@ func freezeAccount(s *vault, a workbench.Args) (any, error) {
 
 // Plans.
 
-// ifEnough continues with yes unless the account just looked at holds less than
-// amount.
-func ifEnough(name, amount any, yes *workbench.Plan) *workbench.Plan {
-	return workbench.If(workbench.From("seen.balance").Below(amount),
-		workbench.Sorry("the balance of %v is %v.", name, workbench.From("seen.balance")), yes)
+// ifEnough goes on with yes unless the account just looked at, under the id, holds
+// less than amount.
+func ifEnough(id string, name, amount any, yes *workbench.Plan) *workbench.Plan {
+	balance := workbench.From(id + ".balance")
+	return workbench.If(balance.Below(amount), workbench.Sorry("the balance of %v is %v.", name, balance), yes)
 }
 
 func sendPlan(name, to any, amount int) *workbench.Plan {
@@ -204,7 +223,7 @@ func sendPlan(name, to any, amount int) *workbench.Plan {
 
 // carefully looks at the account, and sends if it is open and holds enough.
 func carefully(name, to any, amount int) *workbench.Plan {
-	return accountNoun().If(name, "open", ifEnough(name, amount, sendPlan(name, to, amount)))
+	return accountNoun().If(name, "open", ifEnough("seen", name, amount, sendPlan(name, to, amount)))
 }
 
 func freezePlan(name any) *workbench.Plan {
@@ -216,12 +235,13 @@ func freezePlan(name any) *workbench.Plan {
 
 // bankAct: send or freeze, if the account allows it.
 func bankAct(r *workbench.Rand, s *vault) workbench.Turn {
-	name, to, n := s.any(r), s.any(r), r.Int(5, 70)
+	n := r.Int(20, 80)
+	name, to := s.add(r, r.Person(), r.Side(n, 0.5), ""), s.any(r)
 	slots := workbench.Values{"account": name, "to": to, "n": n}
 	if r.Chance(0.3) {
 		return workbench.Turn{
 			User: r.Phrase(slots, "please freeze account {account}.", "i lost my card, freeze {account}.",
-				"freeze {account} and tell me the balance."),
+				"freeze account {account} and tell me the balance."),
 			Plan: accountNoun().If(name, "open", freezePlan(name)),
 		}
 	}
@@ -238,25 +258,26 @@ func bankBill(r *workbench.Rand, s *vault) workbench.Turn {
 	slots := workbench.Values{"bill": name, "key": key, "n": n}
 	if r.Chance(0.3) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "is bill {bill} less than {n}?", "bill {bill} is less than {n}, yes or no?",
-				"do i have to pay less than {n} for bill {bill}?"),
+			User: r.Phrase(slots, "is the amount of bill {bill} less than {n}?", "do i have to pay less than {n} for bill {bill}?",
+				"tell me if bill {bill} has an amount of less than {n}."),
 			Plan: workbench.Do("bill", "get_bill", workbench.Values{"bill": name},
 				workbench.YesNo(workbench.From("bill.amount").Below(n), "amount", name, workbench.From("bill.amount"))),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "what is the {key} of bill {bill}?", "tell me the {key} of bill {bill}, please.",
-			"i have a bill called {bill}. which {key} does it have?"),
+		User: r.Phrase(slots, "what is the {key} of bill {bill}?", "i have a bill called {bill}. which {key} does it have?",
+			"tell me the {key} of bill {bill}, please."),
 		Plan: workbench.Do("bill", "get_bill", workbench.Values{"bill": name}, workbench.Tell(key, name, workbench.From("bill."+key))),
 	}
 }
 
 // bankPay: pay a bill; the amount is on the bill.
 func bankPay(r *workbench.Rand, s *vault) workbench.Turn {
-	name, b := s.any(r), s.bill(r)
+	b := s.bill(r)
+	name := s.add(r, r.Person(), r.Side(s.Bills[b].Amount, 0.5), "")
 	pay := workbench.Do("pay", "pay_bill", workbench.Values{"bill": b, "account": name},
 		workbench.Say("done, the receipt is %v.", workbench.From("pay.receipt")))
-	unpaid := accountNoun().If(name, "open", ifEnough(name, workbench.From("bill.amount"), pay))
+	unpaid := accountNoun().If(name, "open", ifEnough("seen", name, workbench.From("bill.amount"), pay))
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"account": name, "bill": b}, "pay bill {bill} from {account}.",
 			"please pay {bill}, my bill, from account {account}.", "use account {account} to pay bill {bill}. what is the receipt?",
@@ -268,13 +289,13 @@ func bankPay(r *workbench.Rand, s *vault) workbench.Turn {
 
 // bankLimit: what to do depends on the balance.
 func bankLimit(r *workbench.Rand, s *vault) workbench.Turn {
-	name, to, n := s.any(r), s.any(r), r.Int(20, 80)
-	m := n - r.Int(5, 15)
+	n := r.Int(20, 80)
+	name, to, m := s.add(r, r.Person(), r.Side(n, 0.5), ""), s.any(r), n-r.Int(5, 15)
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"account": name, "to": to, "n": n, "m": m},
 			"if the balance of {account} is less than {n}, freeze it, otherwise send {m} to {to}.",
 			"freeze {account} if it has less than {n}, else send {m} from it to {to}.",
-			"is the balance of {account} less than {n}? then freeze it, if not, send {m} to {to}."),
+			"is the balance of {account} less than {n}? then freeze it, otherwise send {m} to {to}."),
 		Plan: accountNoun().If(name, "open",
 			workbench.If(workbench.From("seen.balance").Below(n), freezePlan(name), sendPlan(name, to, m))),
 	}
@@ -282,22 +303,26 @@ func bankLimit(r *workbench.Rand, s *vault) workbench.Turn {
 
 // bankSend: send from an account that must be found first.
 func bankSend(r *workbench.Rand, s *vault) workbench.Turn {
-	noun, owner, to, n := accountNoun(), r.Person(), s.any(r), r.Int(5, 70)
-	slots := workbench.Values{"owner": owner, "n": n, "to": to}
-	if r.Chance(0.4) {
-		if r.Chance(0.8) {
-			s.add(r, owner, 0)
+	noun, owner, other, to, n := accountNoun(), r.Person(), r.Person(), s.any(r), r.Int(20, 80)
+	slots := workbench.Values{"owner": owner, "n": n, "to": to, "other": other}
+	if r.Chance(0.6) {
+		for _, who := range []string{owner, other}[r.Int(0, 1):] {
+			s.add(r, who, r.Side(n, 0.4), "")
 		}
 		return workbench.Turn{
-			User: r.Phrase(slots, "send {n} from the account of {owner} to {to}.", "{owner} wants to send {n} to {to}.",
-				"find the account of {owner} and send {n} from it to {to}."),
-			Plan: noun.Find(owner, carefully(noun.First(), to, n)),
+			User: r.Phrase(slots, "send {n} to {to} from the account of {owner}, or if there is none, that of {other}.",
+				"find the account of {owner}, or of {other} if there is none, and send {n} from it to {to}.",
+				"look at the account of {owner}, or if there is none, of {other}, and send {n} to {to} from it."),
+			Plan: noun.FindOr(owner, other, func(name workbench.Ref, id string) *workbench.Plan {
+				return noun.OnlyIf(id, name, "open", ifEnough(id, name, n, sendPlan(name, to, n)))
+			}),
 		}
 	}
-	for _, balance := range r.Ints(r.Int(2, 3), 5, 95) {
-		s.add(r, owner, balance)
-	}
 	which, name := noun.Pick(r)
+	for range r.Int(2, 3) {
+		s.add(r, owner, r.Side(n, 0.5), "")
+	}
+	s.spread(r, owner)
 	slots["which"] = which
 	return workbench.Turn{
 		User: r.Phrase(slots, "send {n} to {to} from the {which} account of {owner}.",
@@ -307,24 +332,25 @@ func bankSend(r *workbench.Rand, s *vault) workbench.Turn {
 	}
 }
 
-// bankTry: the user says "try to", so the expert does not look first; the tool may refuse
-// for two reasons.
+// bankTry: the user says "try to", so there is no look first; the tool may refuse
+// for two reasons, and sometimes a second account is tried.
 func bankTry(r *workbench.Rand, s *vault) workbench.Turn {
-	name, to, n := s.any(r), s.any(r), r.Int(30, 80)
-	s.Accounts[name].Status = r.One("open", "open", "frozen")
+	n := r.Int(20, 80)
+	a, to := s.add(r, r.Person(), r.Side(n, 0.5), ""), s.any(r)
 	if r.Chance(0.4) {
+		b := s.add(r, r.Person(), 0, r.One("open", r.One(accountStops...)))
 		return workbench.Turn{
-			User: r.Phrase(workbench.Values{"account": name}, "try to freeze {account} at once.", "try to freeze account {account}.",
-				"please try to freeze my account {account}."),
-			Plan: workbench.Attempt(freezePlan(name), name, "status"),
+			User: r.Phrase(workbench.Values{"a": a, "b": b}, "try to freeze {a} at once, or if that fails, {b}.",
+				"try to freeze account {a}, else account {b}.", "please try to freeze account {a}, or if that fails, account {b}."),
+			Plan: freezePlan(a).OnError(workbench.Attempt(freezePlan(b).As("other"), b, "status")),
 		}
 	}
-	refused := workbench.If(workbench.From("send.balance").Empty(), workbench.Sorry("%v is %v.", name, workbench.From("send.status")),
-		workbench.Sorry("the balance of %v is %v.", name, workbench.From("send.balance")))
+	refused := workbench.If(workbench.From("send.balance").Empty(), workbench.Sorry("%v is %v.", a, workbench.From("send.status")),
+		workbench.Sorry("the balance of %v is %v.", a, workbench.From("send.balance")))
 	return workbench.Turn{
-		User: r.Phrase(workbench.Values{"account": name, "to": to, "n": n}, "try to send {n} from {account} to {to}.",
-			"try to send {n} to {to} from account {account}.", "please try to send {to} the sum of {n} from {account}."),
-		Plan: sendPlan(name, to, n).OnError(refused),
+		User: r.Phrase(workbench.Values{"account": a, "to": to, "n": n}, "try to send {n} from {account} to {to}.",
+			"try to send {n} to {to} from account {account}.", "please try to send {n} from account {account} to {to}."),
+		Plan: sendPlan(a, to, n).OnError(refused),
 	}
 }
 
@@ -333,7 +359,7 @@ func bankBeyond(r *workbench.Rand, s *vault) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"account": s.any(r), "owner": r.Person()},
 			"print a card for account {account}.", "call {owner} about {account}, please.", "what is the weather at the bank?",
-			"give me a loan on {account}.", "write a letter to {owner}."),
+			"give me a loan on {account}.", "please write a letter to {owner}."),
 		Plan: workbench.Beyond(),
 	}
 }

@@ -26,6 +26,8 @@ type slot struct {
 	Hour int    `json:"hour"`
 }
 
+var eventStops = []string{"locked", "past", "secret"}
+
 var rooms = []string{"hall", "garden", "attic", "studio", "tower"}
 
 func calendar() workbench.Domain {
@@ -33,7 +35,7 @@ func calendar() workbench.Domain {
 	at := []workbench.Param{workbench.Choice("day", days), hour}
 	return workbench.Domain{
 		Name:  "calendar",
-		About: "you help with events. locked events cannot be moved or cancelled, a taken slot cannot be used.",
+		About: "you help with events. only open events can be moved or cancelled, a taken slot cannot be used.",
 		Tools: []workbench.Tool{
 			{Name: "find_events", About: "list the events of a host", Params: []workbench.Param{workbench.Text("host")}, Do: workbench.On(findEvents)},
 			{Name: "get_event", About: "show an event", Params: []workbench.Param{name}, Do: workbench.On(getEvent)},
@@ -46,23 +48,23 @@ func calendar() workbench.Domain {
 		},
 		New: newAgenda,
 		Kinds: append(eventNoun().Kinds(),
-			workbench.Kind{Name: "slot", Weight: 6, Make: workbench.For(eventSlot)},
-			workbench.Kind{Name: "act", Weight: 14, Make: workbench.For(eventAct)},
-			workbench.Kind{Name: "add", Weight: 14, Make: workbench.For(eventAdd)},
-			workbench.Kind{Name: "limit", Weight: 10, Make: workbench.For(eventLimit)},
-			workbench.Kind{Name: "shift", Weight: 10, Make: workbench.For(eventShift)},
-			workbench.Kind{Name: "try", Weight: 9, Make: workbench.For(eventTry)},
-			workbench.Kind{Name: "beyond", Weight: 5, Make: workbench.For(eventBeyond)}),
+			workbench.Kind{Name: "slot", Weight: 2, Make: workbench.For(eventSlot)},
+			workbench.Kind{Name: "act", Weight: 10, Make: workbench.For(eventAct)},
+			workbench.Kind{Name: "add", Weight: 13, Make: workbench.For(eventAdd)},
+			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(eventLimit)},
+			workbench.Kind{Name: "shift", Weight: 12, Make: workbench.For(eventShift)},
+			workbench.Kind{Name: "try", Weight: 10, Make: workbench.For(eventTry)},
+			workbench.Kind{Name: "beyond", Weight: 3, Make: workbench.For(eventBeyond)}),
 	}
 }
 
 func eventNoun() workbench.Noun {
 	return workbench.Noun{
 		One: "event", Owner: "host", Shows: []string{"status", "day", "hour", "room", "guests"},
-		Status: "open", Verb: "cancel", End: dropPlan,
+		Status: "open", Others: eventStops, Verb: "cancel", End: dropPlan,
 		Number: "guests", Less: "smaller", Least: "smallest", Most: "biggest",
-		Add: func(r *workbench.Rand, s workbench.State, host string, guests int) string {
-			return s.(*agenda).add(r, host, guests)
+		Add: func(r *workbench.Rand, s workbench.State, host string, guests int, status string) string {
+			return s.(*agenda).add(r, host, guests, status)
 		},
 	}
 }
@@ -87,7 +89,7 @@ func (s *agenda) free(r *workbench.Rand) slot {
 
 // maybe draws a slot, free or taken.
 func (s *agenda) maybe(r *workbench.Rand) slot {
-	if r.Chance(0.6) {
+	if r.Chance(0.5) {
 		return s.free(r)
 	}
 	return s.Events[s.any(r)].slot
@@ -103,18 +105,30 @@ func (s *agenda) at(at slot) string {
 	return ""
 }
 
-// add puts an event into a free slot and returns its name. If guests is 0, the
-// number is drawn.
-func (s *agenda) add(r *workbench.Rand, host string, guests int) string {
+// add puts an event into a free slot and returns its name. A number of guests of 0 is
+// drawn, and so is a status of "".
+func (s *agenda) add(r *workbench.Rand, host string, guests int, status string) string {
 	name := r.Name()
 	if guests == 0 {
 		guests = r.Int(5, 95)
 	}
-	s.Events[name] = &event{host, r.One("open", "open", "open", "locked"), r.One(rooms...), guests, s.free(r)}
+	if status == "" {
+		status = usually(r, "open", eventStops)
+	}
+	s.Events[name] = &event{host, status, r.One(rooms...), guests, s.free(r)}
 	return name
 }
 
-func (s *agenda) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0) }
+func (s *agenda) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0, "") }
+
+// room is the one that an event gets: which, depends on all that is planned.
+func (s *agenda) room() string {
+	guests := 0
+	for _, e := range s.Events {
+		guests += e.Guests
+	}
+	return rooms[guests%len(rooms)]
+}
 
 func (s *agenda) event(name string) (*event, error) {
 	if e, ok := s.Events[name]; ok {
@@ -171,7 +185,7 @@ func addEvent(s *agenda, a workbench.Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, room := s.Fresh.Next(), rooms[at.Hour%len(rooms)]
+	name, room := s.Fresh.Next(), s.room()
 	s.Events[name] = &event{a.Text("host"), "open", room, 1, at}
 	return workbench.Fields{"event": name, "room": room}, nil
 }
@@ -185,7 +199,7 @@ func moveEvent(s *agenda, a workbench.Args) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.slot, e.Room = at, rooms[at.Hour%len(rooms)]
+	e.slot, e.Room = at, s.room()
 	return workbench.Fields{"day": at.Day, "hour": at.Hour, "room": e.Room}, nil
 }
 
@@ -232,17 +246,17 @@ func dropPlan(name any) *workbench.Plan {
 func eventSlot(r *workbench.Rand, s *agenda) workbench.Turn {
 	at := s.maybe(r)
 	slots := workbench.Values{"day": at.Day, "hour": at.Hour}
-	if r.Chance(0.5) {
+	if r.Chance(0.7) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "which room has the event on {day} at {hour}?", "tell me the room of the event on {day} at {hour}.",
-				"what is on {day} at {hour}? say the room."),
+			User: r.Phrase(slots, "which room has the event on {day} at {hour}?", "what is on {day} at {hour}? say the room.",
+				"tell me the room of the event on {day} at {hour}."),
 			Plan: ifFree("slot", at, workbench.Sorry("the slot is free."),
 				eventNoun().Look("seen", workbench.From("slot.event"), workbench.Tell("room", workbench.From("slot.event"), workbench.From("seen.room")))),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "is {day} at {hour} free?", "do i have time on {day} at {hour}?",
-			"tell me if {day} at {hour} is free, yes or no."),
+		User: r.Phrase(slots, "is {day} at {hour} free?", "tell me if {day} at {hour} is free, yes or no.",
+			"is the slot on {day} at {hour} free?"),
 		Plan: ifFree("slot", at, workbench.Say("yes, the slot is free.").Any("yes").Without("no"),
 			workbench.Say("no, the slot is taken by %v.", workbench.From("slot.event")).Any("no").Without("yes")),
 	}
@@ -252,72 +266,58 @@ func eventSlot(r *workbench.Rand, s *agenda) workbench.Turn {
 func eventAct(r *workbench.Rand, s *agenda) workbench.Turn {
 	name, at := s.any(r), s.maybe(r)
 	slots := workbench.Values{"event": name, "day": at.Day, "hour": at.Hour}
-	if r.Chance(0.4) {
+	if r.Chance(0.25) {
 		return workbench.Turn{
 			User: r.Phrase(slots, "please cancel event {event}.", "nobody comes to {event}, cancel it.",
-				"cancel the event {event} and tell me which room it had."),
+				"cancel event {event} and tell me which room it had."),
 			Plan: eventNoun().If(name, "open", dropPlan(name)),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "move {event} to {day} at {hour}.", "please move the event {event} to {day} at {hour}.",
-			"i cannot come to {event}, move it to {day} at {hour}.", "move event {event} to {day} at {hour}. which room will it have?"),
+		User: r.Phrase(slots, "move {event} to {day} at {hour}.", "move event {event} to {day} at {hour}. which room will it have?",
+			"i cannot come to {event}, move it to {day} at {hour}.", "please move the event {event} to {day} at {hour}."),
 		Plan: eventNoun().If(name, "open", movePlan(name, at)),
 	}
 }
 
-// eventAdd: a new event, sometimes with a second choice of slot.
+// eventAdd: a new event, with a second choice of slot.
 func eventAdd(r *workbench.Rand, s *agenda) workbench.Turn {
-	host, at := r.Person(), s.maybe(r)
-	slots := workbench.Values{"host": host, "day": at.Day, "hour": at.Hour}
-	if r.Chance(0.5) {
-		return workbench.Turn{
-			User: r.Phrase(slots, "add an event for {host} on {day} at {hour}.", "{host} needs an event on {day} at {hour}.",
-				"please add an event on {day} at {hour}, the host is {host}."),
-			Plan: ifFree("slot", at, addPlan("add", host, at), taken("slot")),
-		}
-	}
-	other := s.maybe(r)
+	host, at, other := r.Person(), s.maybe(r), s.maybe(r)
 	for other == at {
 		other = s.maybe(r)
 	}
-	slots["day2"], slots["hour2"] = other.Day, other.Hour
+	slots := workbench.Values{"host": host, "day": at.Day, "hour": at.Hour, "day2": other.Day, "hour2": other.Hour}
 	return workbench.Turn{
 		User: r.Phrase(slots, "add an event for {host} on {day} at {hour}, or if that is taken, on {day2} at {hour2}.",
 			"{host} needs an event on {day} at {hour}, else on {day2} at {hour2}.",
-			"if {day} at {hour} is free, add an event for {host}, otherwise on {day2} at {hour2}."),
+			"if {day} at {hour} is free, add an event for {host}, otherwise on {day2} at {hour2}.",
+			"please add an event for {host} on {day} at {hour}, else on {day2} at {hour2}."),
 		Plan: ifFree("slot", at, addPlan("add", host, at),
 			ifFree("other", other, addPlan("second", host, other), taken("other"))),
 	}
 }
 
-// eventLimit: what to do, or to say, depends on the hour.
+// eventLimit: what to do depends on the hour.
 func eventLimit(r *workbench.Rand, s *agenda) workbench.Turn {
-	name, at, n := s.any(r), s.maybe(r), r.Int(10, 17)
+	name, at, n := s.any(r), s.maybe(r), r.Int(12, 15)
 	less := workbench.From("seen.hour").Below(n)
-	slots := workbench.Values{"event": name, "day": at.Day, "hour": at.Hour, "n": n}
-	if r.Chance(0.6) {
-		return workbench.Turn{
-			User: r.Phrase(slots, "if {event} begins before {n}, move it to {day} at {hour}, otherwise cancel it.",
-				"move {event} to {day} at {hour} if it begins before {n}, else cancel it.",
-				"does {event} begin before {n}? then move it to {day} at {hour}, if not, cancel it."),
-			Plan: eventNoun().If(name, "open", workbench.If(less, movePlan(name, at), dropPlan(name))),
-		}
-	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "does event {event} begin before {n}?", "is the hour of {event} before {n}?",
-			"{event} begins before {n}, yes or no?"),
-		Plan: eventNoun().Look("seen", name, workbench.YesNo(less, "hour", name, workbench.From("seen.hour"))),
+		User: r.Phrase(workbench.Values{"event": name, "day": at.Day, "hour": at.Hour, "n": n},
+			"if {event} begins before {n}, move it to {day} at {hour}, otherwise cancel it.",
+			"move {event} to {day} at {hour} if it begins before {n}, else cancel it.",
+			"does {event} begin before {n}? then move it to {day} at {hour}, if not, cancel it.",
+			"if event {event} begins before {n}, move it to {day} at {hour}, if not, cancel it."),
+		Plan: eventNoun().If(name, "open", workbench.If(less, movePlan(name, at), dropPlan(name))),
 	}
 }
 
 // eventShift: move an event that must be found first.
 func eventShift(r *workbench.Rand, s *agenda) workbench.Turn {
-	n, host, at := eventNoun(), r.Person(), s.maybe(r)
-	slots := workbench.Values{"host": host, "day": at.Day, "hour": at.Hour}
-	if r.Chance(0.4) {
-		if r.Chance(0.8) {
-			s.add(r, host, 0)
+	n, host, other, at := eventNoun(), r.Person(), r.Person(), s.maybe(r)
+	slots := workbench.Values{"host": host, "other": other, "day": at.Day, "hour": at.Hour}
+	if r.Chance(0.5) {
+		if r.Chance(0.6) {
+			s.add(r, host, 0, "")
 		}
 		return workbench.Turn{
 			User: r.Phrase(slots, "move the event of {host} to {day} at {hour}.", "{host} wants to move the event to {day} at {hour}.",
@@ -326,7 +326,7 @@ func eventShift(r *workbench.Rand, s *agenda) workbench.Turn {
 		}
 	}
 	for _, guests := range r.Ints(r.Int(2, 3), 5, 95) {
-		s.add(r, host, guests)
+		s.add(r, host, guests, "")
 	}
 	which, name := n.Pick(r)
 	slots["which"] = which
@@ -338,22 +338,27 @@ func eventShift(r *workbench.Rand, s *agenda) workbench.Turn {
 	}
 }
 
-// eventTry: the user says "try to", so the expert does not look first; the tool may refuse.
+// eventTry: the user says "try to", so there is no look first; the tool may refuse,
+// and then something else is tried.
 func eventTry(r *workbench.Rand, s *agenda) workbench.Turn {
 	if r.Chance(0.5) {
-		name := s.any(r)
-		s.Events[name].Status = r.One("open", "locked")
+		a, b := s.add(r, r.Person(), 0, r.One("open", r.One(eventStops...))), s.any(r)
 		return workbench.Turn{
-			User: r.Phrase(workbench.Values{"event": name}, "try to cancel {event} at once.", "try to cancel event {event}.",
-				"please try to cancel my event {event}."),
-			Plan: workbench.Attempt(dropPlan(name), name, "status"),
+			User: r.Phrase(workbench.Values{"a": a, "b": b}, "try to cancel {a} at once, or if that fails, {b}.",
+				"try to cancel event {a}, else event {b}.", "please try to cancel event {a}, or if that fails, event {b}."),
+			Plan: dropPlan(a).OnError(workbench.Attempt(dropPlan(b).As("other"), b, "status")),
 		}
 	}
-	host, at := r.Person(), s.maybe(r)
+	host, at, other := r.Person(), s.maybe(r), s.maybe(r)
+	for other == at {
+		other = s.maybe(r)
+	}
 	return workbench.Turn{
-		User: r.Phrase(workbench.Values{"host": host, "day": at.Day, "hour": at.Hour}, "try to add an event for {host} on {day} at {hour}.",
-			"try to give {host} an event on {day} at {hour}.", "please try to add an event on {day} at {hour}, the host is {host}."),
-		Plan: addPlan("add", host, at).OnError(taken("add")),
+		User: r.Phrase(workbench.Values{"host": host, "day": at.Day, "hour": at.Hour, "day2": other.Day, "hour2": other.Hour},
+			"try to add an event for {host} on {day} at {hour}, or if that fails, on {day2} at {hour2}.",
+			"try to give {host} an event on {day} at {hour}, else on {day2} at {hour2}.",
+			"please try to add an event for {host} on {day} at {hour}, else on {day2} at {hour2}."),
+		Plan: addPlan("add", host, at).OnError(addPlan("second", host, other).OnError(taken("second"))),
 	}
 }
 
@@ -362,7 +367,7 @@ func eventBeyond(r *workbench.Rand, s *agenda) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"event": s.any(r), "host": r.Person()},
 			"cook for the guests of {event}.", "call {host} about {event}, please.", "what is the weather in the garden?",
-			"buy flowers for {event}.", "sing a song for {host}."),
+			"buy flowers for {event}.", "please sing a song for {host}."),
 		Plan: workbench.Beyond(),
 	}
 }

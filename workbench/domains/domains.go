@@ -80,6 +80,11 @@ func Words() []string { return slices.Clone(words()) }
 
 var words = sync.OnceValue(func() []string { return workbench.Words(All()...) })
 
+// usually draws status two times in three, else one of others.
+func usually(r *workbench.Rand, status string, others []string) string {
+	return r.One(status, status, r.One(others...))
+}
+
 // Values that several domains use.
 var (
 	cities = []string{"oslo", "lisbon", "madrid", "paris", "rome", "vienna", "berlin", "dublin", "prague", "athens", "cairo", "lima"}

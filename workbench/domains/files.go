@@ -30,6 +30,8 @@ type folder struct {
 
 var (
 	folders    = []string{"inbox", "archive", "public", "private", "backup"}
+	fileStops  = []string{"locked", "broken", "hidden"}
+	placeStops = []string{"closed", "full", "old"}
 	fileTopics = []string{"music", "photo", "story", "budget", "recipe"}
 )
 
@@ -37,7 +39,7 @@ func files() workbench.Domain {
 	name, to := workbench.Text("file"), workbench.Choice("folder", folders)
 	return workbench.Domain{
 		Name:  "files",
-		About: "you help with files. locked files cannot be moved, shared or deleted, a folder takes no file bigger than its space.",
+		About: "you help with files. only open files can be moved, shared or deleted, only an open folder takes files, and none bigger than its space.",
 		Tools: []workbench.Tool{
 			{Name: "find_files", About: "list the files of an owner", Params: []workbench.Param{workbench.Text("owner")}, Do: workbench.On(findFiles)},
 			{Name: "get_file", About: "show a file", Params: []workbench.Param{name}, Do: workbench.On(getFile)},
@@ -50,24 +52,24 @@ func files() workbench.Domain {
 		},
 		New: newDisk,
 		Kinds: append(fileNoun().Kinds(),
-			workbench.Kind{Name: "folder", Weight: 6, Make: workbench.For(fileFolder)},
-			workbench.Kind{Name: "act", Weight: 12, Make: workbench.For(fileAct)},
-			workbench.Kind{Name: "move", Weight: 12, Make: workbench.For(fileMove)},
-			workbench.Kind{Name: "limit", Weight: 10, Make: workbench.For(fileLimit)},
-			workbench.Kind{Name: "copy", Weight: 8, Make: workbench.For(fileCopy)},
-			workbench.Kind{Name: "send", Weight: 8, Make: workbench.For(fileSend)},
-			workbench.Kind{Name: "try", Weight: 10, Make: workbench.For(fileTry)},
-			workbench.Kind{Name: "beyond", Weight: 5, Make: workbench.For(fileBeyond)}),
+			workbench.Kind{Name: "folder", Weight: 2, Make: workbench.For(fileFolder)},
+			workbench.Kind{Name: "act", Weight: 5, Make: workbench.For(fileAct)},
+			workbench.Kind{Name: "move", Weight: 13, Make: workbench.For(fileMove)},
+			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(fileLimit)},
+			workbench.Kind{Name: "copy", Weight: 12, Make: workbench.For(fileCopy)},
+			workbench.Kind{Name: "send", Weight: 12, Make: workbench.For(fileSend)},
+			workbench.Kind{Name: "try", Weight: 9, Make: workbench.For(fileTry)},
+			workbench.Kind{Name: "beyond", Weight: 3, Make: workbench.For(fileBeyond)}),
 	}
 }
 
 func fileNoun() workbench.Noun {
 	return workbench.Noun{
 		One: "file", Owner: "owner", Shows: []string{"status", "size", "folder", "topic"},
-		Status: "open", Verb: "delete", End: erasePlan,
+		Status: "open", Others: fileStops, Verb: "delete", End: erasePlan,
 		Number: "size", Less: "smaller", Least: "smallest", Most: "biggest",
-		Add: func(r *workbench.Rand, s workbench.State, owner string, size int) string {
-			return s.(*disk).add(r, owner, size)
+		Add: func(r *workbench.Rand, s workbench.State, owner string, size int, status string) string {
+			return s.(*disk).add(r, owner, size, status)
 		},
 	}
 }
@@ -75,7 +77,7 @@ func fileNoun() workbench.Noun {
 func newDisk(r *workbench.Rand) workbench.State {
 	s := &disk{map[string]*file{}, map[string]*folder{}, map[string]string{}, r.Fresh()}
 	for _, name := range folders {
-		s.Folders[name] = &folder{r.One("open", "open", "open", "closed"), r.Int(30, 95)}
+		s.Folders[name] = &folder{usually(r, "open", placeStops), r.Int(20, 80)}
 	}
 	for range 3 {
 		s.any(r)
@@ -83,17 +85,21 @@ func newDisk(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add makes a file and returns its name. If size is 0, it is drawn.
-func (s *disk) add(r *workbench.Rand, owner string, size int) string {
+// add makes a file and returns its name. A size of 0 is drawn, and so is a status of
+// "".
+func (s *disk) add(r *workbench.Rand, owner string, size int, status string) string {
 	name := r.Name()
 	if size == 0 {
 		size = r.Int(5, 95)
 	}
-	s.Files[name] = &file{owner, r.One("open", "open", "open", "locked"), r.One(folders...), r.One(fileTopics...), size}
+	if status == "" {
+		status = usually(r, "open", fileStops)
+	}
+	s.Files[name] = &file{owner, status, r.One(folders...), r.One(fileTopics...), size}
 	return name
 }
 
-func (s *disk) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0) }
+func (s *disk) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0, "") }
 
 func (s *disk) file(name string) (*file, error) {
 	if f, ok := s.Files[name]; ok {
@@ -228,13 +234,13 @@ func fileFolder(r *workbench.Rand, s *disk) workbench.Turn {
 	if r.Chance(0.4) {
 		return workbench.Turn{
 			User: r.Phrase(slots, "does the folder {folder} have less than {n} of space?", "is the space of folder {folder} less than {n}?",
-				"folder {folder} has a space of less than {n}, yes or no?"),
+				"tell me if the folder {folder} has less than {n} of space."),
 			Plan: see(workbench.YesNo(workbench.From("folder.space").Below(n), "space", name, workbench.From("folder.space"))),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "what is the {key} of folder {folder}?", "tell me the {key} of the folder {folder}.",
-			"i want to use the folder {folder}. which {key} does it have?"),
+		User: r.Phrase(slots, "what is the {key} of folder {folder}?", "i want to use the folder {folder}. which {key} does it have?",
+			"tell me the {key} of the folder {folder}."),
 		Plan: see(workbench.Tell(key, name, workbench.From("folder."+key))),
 	}
 }
@@ -245,14 +251,14 @@ func fileAct(r *workbench.Rand, s *disk) workbench.Turn {
 	slots := workbench.Values{"file": name, "reader": reader}
 	if r.Chance(0.4) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "please delete file {file}.", "i do not need {file} any more, delete it.",
-				"delete the file {file} and tell me its size."),
+			User: r.Phrase(slots, "i do not need {file} any more, delete it.", "delete the file {file} and tell me its size.",
+				"please delete file {file}."),
 			Plan: fileNoun().If(name, "open", erasePlan(name)),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "share {file} with {reader}.", "{reader} wants to read {file}, share it.",
-			"please share the file {file} with {reader}. what is the link?"),
+		User: r.Phrase(slots, "{reader} wants to read {file}, share it.", "please share the file {file} with {reader}. what is the link?",
+			"share file {file} with {reader}."),
 		Plan: fileNoun().If(name, "open", sharePlan(name, reader)),
 	}
 }
@@ -263,14 +269,15 @@ func fileMove(r *workbench.Rand, s *disk) workbench.Turn {
 	to := r.Other(s.Files[name].Folder, folders)
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"file": name, "folder": to}, "move {file} to {folder}.", "please put the file {file} into {folder}.",
-			"{file} belongs to the folder {folder}, move it there.", "move file {file} to {folder} and tell me its size."),
+			"{file} belongs to the folder {folder}, move it there.", "please move file {file} to the folder {folder}."),
 		Plan: fileNoun().If(name, "open", fileMovePlan(name, to)),
 	}
 }
 
 // fileLimit: what to do depends on the size.
 func fileLimit(r *workbench.Rand, s *disk) workbench.Turn {
-	name, reader, n := s.any(r), r.Person(), r.Int(20, 80)
+	reader, n := r.Person(), r.Int(20, 80)
+	name := s.add(r, r.Person(), r.Side(n, 0.5), "")
 	slots := workbench.Values{"file": name, "reader": reader, "n": n, "folder": r.Other(s.Files[name].Folder, folders)}
 	less := workbench.From("seen.size").Below(n)
 	if r.Chance(0.5) {
@@ -311,36 +318,39 @@ func fileCopy(r *workbench.Rand, s *disk) workbench.Turn {
 	}
 }
 
-// fileSend: share a file that must be found first.
+// fileSend: share a file that must be found first, by an owner who may have none.
 func fileSend(r *workbench.Rand, s *disk) workbench.Turn {
-	n, owner, reader := fileNoun(), r.Person(), r.Person()
-	for _, size := range r.Ints(r.Int(2, 3), 5, 95) {
-		s.add(r, owner, size)
+	n, owner, other, reader := fileNoun(), r.Person(), r.Person(), r.Person()
+	for _, who := range []string{owner, other}[r.Int(0, 1):] {
+		s.add(r, who, 0, r.One("open", r.One(fileStops...)))
 	}
-	which, name := n.Pick(r)
 	return workbench.Turn{
-		User: r.Phrase(workbench.Values{"owner": owner, "reader": reader, "which": which},
-			"share the {which} file of {owner} with {reader}.", "{reader} wants to read the {which} file of {owner}.",
-			"find the {which} file of {owner} and share it with {reader}."),
-		Plan: n.Find(owner, n.If(name, "open", sharePlan(name, reader))),
+		User: r.Phrase(workbench.Values{"owner": owner, "reader": reader, "other": other},
+			"share the file of {owner}, or if there is none, that of {other}, with {reader}.",
+			"{reader} wants to read the file of {owner}, or of {other} if there is none.",
+			"find the file of {owner}, or of {other} if there is none, and share it with {reader}."),
+		Plan: n.FindOr(owner, other, func(name workbench.Ref, id string) *workbench.Plan {
+			return n.OnlyIf(id, name, "open", sharePlan(name, reader))
+		}),
 	}
 }
 
-// fileTry: the user says "try to", so the expert does not look first; the tool may refuse.
+// fileTry: the user says "try to", so there is no look first; the tool may refuse,
+// and then a second file is tried.
 func fileTry(r *workbench.Rand, s *disk) workbench.Turn {
-	name, reader := s.any(r), r.Person()
-	s.Files[name].Status = r.One("open", "locked")
-	slots := workbench.Values{"file": name, "reader": reader}
+	a, b, reader := s.add(r, r.Person(), 0, r.One("open", r.One(fileStops...))), s.any(r), r.Person()
+	slots := workbench.Values{"a": a, "b": b, "reader": reader}
 	if r.Chance(0.5) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "try to delete {file} at once.", "try to delete file {file}.", "please try to delete my file {file}."),
-			Plan: workbench.Attempt(erasePlan(name), name, "status"),
+			User: r.Phrase(slots, "try to delete {a} at once, or if that fails, {b}.", "try to delete file {a}, else file {b}.",
+				"please try to delete file {a}, or if that fails, file {b}."),
+			Plan: erasePlan(a).OnError(workbench.Attempt(erasePlan(b).As("other"), b, "status")),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "try to share {file} with {reader}.", "try to give {reader} a link to file {file}.",
-			"please try to share my file {file} with {reader}."),
-		Plan: workbench.Attempt(sharePlan(name, reader), name, "status"),
+		User: r.Phrase(slots, "try to share {a} with {reader}, or if that fails, {b}.", "try to give {reader} a link to file {a}, else to file {b}.",
+			"please try to share file {a} with {reader}, or if that fails, file {b}."),
+		Plan: sharePlan(a, reader).OnError(workbench.Attempt(sharePlan(b, reader).As("other"), b, "status")),
 	}
 }
 
@@ -349,7 +359,7 @@ func fileBeyond(r *workbench.Rand, s *disk) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"file": s.any(r), "owner": r.Person()},
 			"print file {file}.", "read {file} to me, please.", "call {owner} about {file}.",
-			"sing the music in {file}.", "paint a photo of {owner}."),
+			"sing the music in {file}.", "please paint a photo of {owner}."),
 		Plan: workbench.Beyond(),
 	}
 }

@@ -28,13 +28,16 @@ type shelf struct {
 	Space  int    `json:"space"` // maximum count of one item
 }
 
-var shelves = rooms
+var (
+	shelves   = rooms
+	itemStops = []string{"frozen", "broken", "lost"}
+)
 
 func inventory() workbench.Domain {
 	name, to := workbench.Text("item"), workbench.Choice("shelf", shelves)
 	return workbench.Domain{
 		Name:  "inventory",
-		About: "you help with items. frozen items cannot be taken, moved or deleted, a shelf takes no item with a count bigger than its space.",
+		About: "you help with items. only open items can be taken, moved or deleted, only an open shelf takes items, and none with a count bigger than its space.",
 		Tools: []workbench.Tool{
 			{Name: "find_items", About: "list the items of an owner", Params: []workbench.Param{workbench.Text("owner")}, Do: workbench.On(findItems)},
 			{Name: "get_item", About: "show an item", Params: []workbench.Param{name}, Do: workbench.On(getItem)},
@@ -48,23 +51,23 @@ func inventory() workbench.Domain {
 		},
 		New: newStore,
 		Kinds: append(itemNoun().Kinds(),
-			workbench.Kind{Name: "shelf", Weight: 6, Make: workbench.For(itemShelf)},
-			workbench.Kind{Name: "act", Weight: 12, Make: workbench.For(itemAct)},
-			workbench.Kind{Name: "move", Weight: 12, Make: workbench.For(itemMove)},
+			workbench.Kind{Name: "shelf", Weight: 2, Make: workbench.For(itemShelf)},
+			workbench.Kind{Name: "act", Weight: 8, Make: workbench.For(itemAct)},
+			workbench.Kind{Name: "move", Weight: 13, Make: workbench.For(itemMove)},
 			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(itemLimit)},
-			workbench.Kind{Name: "refill", Weight: 10, Make: workbench.For(itemRefill)},
+			workbench.Kind{Name: "refill", Weight: 12, Make: workbench.For(itemRefill)},
 			workbench.Kind{Name: "try", Weight: 10, Make: workbench.For(itemTry)},
-			workbench.Kind{Name: "beyond", Weight: 5, Make: workbench.For(itemBeyond)}),
+			workbench.Kind{Name: "beyond", Weight: 3, Make: workbench.For(itemBeyond)}),
 	}
 }
 
 func itemNoun() workbench.Noun {
 	return workbench.Noun{
 		One: "item", Owner: "owner", Shows: []string{"status", "count", "shelf", "priority"},
-		Status: "open", Verb: "delete", End: discardPlan,
+		Status: "open", Others: itemStops, Verb: "delete", End: discardPlan,
 		Number: "count", Less: "smaller", Least: "smallest", Most: "biggest",
-		Add: func(r *workbench.Rand, s workbench.State, owner string, count int) string {
-			return s.(*store).add(r, owner, count)
+		Add: func(r *workbench.Rand, s workbench.State, owner string, count int, status string) string {
+			return s.(*store).add(r, owner, count, status)
 		},
 	}
 }
@@ -72,7 +75,7 @@ func itemNoun() workbench.Noun {
 func newStore(r *workbench.Rand) workbench.State {
 	s := &store{map[string]*item{}, map[string]*shelf{}, r.Fresh(), map[string]int{}}
 	for _, name := range shelves {
-		s.Shelves[name] = &shelf{r.One("open", "open", "open", "closed"), r.Int(30, 95)}
+		s.Shelves[name] = &shelf{usually(r, "open", placeStops), r.Int(20, 80)}
 	}
 	for range 3 {
 		s.any(r)
@@ -80,18 +83,21 @@ func newStore(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add puts an item into the store and returns its name. If count is 0, it is
-// drawn.
-func (s *store) add(r *workbench.Rand, owner string, count int) string {
+// add puts an item into the store and returns its name. A count of 0 is drawn, and so
+// is a status of "".
+func (s *store) add(r *workbench.Rand, owner string, count int, status string) string {
 	name := r.Name()
 	if count == 0 {
 		count = r.Int(5, 95)
 	}
-	s.Items[name] = &item{owner, r.One("open", "open", "open", "frozen"), r.One(shelves...), r.One(priorities...), count}
+	if status == "" {
+		status = usually(r, "open", itemStops)
+	}
+	s.Items[name] = &item{owner, status, r.One(shelves...), r.One(priorities...), count}
 	return name
 }
 
-func (s *store) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0) }
+func (s *store) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0, "") }
 
 func (s *store) item(name string) (*item, error) {
 	if i, ok := s.Items[name]; ok {
@@ -222,25 +228,26 @@ func itemShelf(r *workbench.Rand, s *store) workbench.Turn {
 	if r.Chance(0.4) {
 		return workbench.Turn{
 			User: r.Phrase(slots, "does the {shelf} shelf have less than {n} of space?", "is the space of the {shelf} shelf less than {n}?",
-				"the {shelf} shelf has a space of less than {n}, yes or no?"),
+				"tell me if the {shelf} shelf has less than {n} of space."),
 			Plan: see(workbench.YesNo(workbench.From("shelf.space").Below(n), "space", name, workbench.From("shelf.space"))),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "what is the {key} of the {shelf} shelf?", "tell me the {key} of the {shelf} shelf.",
-			"i want to use the {shelf} shelf. which {key} does it have?"),
+		User: r.Phrase(slots, "what is the {key} of the {shelf} shelf?", "i want to use the {shelf} shelf. which {key} does it have?",
+			"tell me the {key} of the {shelf} shelf."),
 		Plan: see(workbench.Tell(key, name, workbench.From("shelf."+key))),
 	}
 }
 
 // itemAct: take or delete, if the item is open.
 func itemAct(r *workbench.Rand, s *store) workbench.Turn {
-	name, n := s.any(r), r.Int(5, 70)
+	n := r.Int(20, 80)
+	name := s.add(r, r.Person(), r.Side(n, 0.5), "")
 	slots := workbench.Values{"item": name, "n": n}
 	if r.Chance(0.3) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "please delete item {item}.", "i do not need {item} any more, delete it.",
-				"delete item {item} and tell me the count."),
+			User: r.Phrase(slots, "i do not need {item} any more, delete it.", "delete item {item} and tell me the count.",
+				"please delete item {item}."),
 			Plan: itemNoun().If(name, "open", discardPlan(name)),
 		}
 	}
@@ -264,15 +271,16 @@ func itemMove(r *workbench.Rand, s *store) workbench.Turn {
 
 // itemLimit: what to do depends on the count.
 func itemLimit(r *workbench.Rand, s *store) workbench.Turn {
-	name, n, m := s.any(r), r.Int(20, 80), r.Int(5, 60)
+	n, m := r.Int(20, 80), r.Int(5, 60)
+	name := s.add(r, r.Person(), r.Side(n, 0.5), "")
 	slots := workbench.Values{"item": name, "n": n, "m": m, "k": n - r.Int(5, 15)}
 	less := workbench.From("seen.count").Below(n)
 	if r.Chance(0.5) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "if the count of {item} is less than {n}, order {m}, otherwise tell me its shelf.",
-				"order {m} of {item} if there are less than {n}, else say its shelf.",
-				"is the count of {item} less than {n}? then order {m}, if not, tell me its shelf."),
-			Plan: itemNoun().Look("seen", name, workbench.If(less, refillPlan(name, m), workbench.Tell("shelf", name, workbench.From("seen.shelf")))),
+			User: r.Phrase(slots, "if the count of {item} is less than {n}, order {m}, otherwise take {k}.",
+				"order {m} of {item} if there are less than {n}, else take {k} of it.",
+				"is the count of {item} less than {n}? then order {m}, if not, take {k}."),
+			Plan: itemNoun().Look("seen", name, workbench.If(less, refillPlan(name, m), itemNoun().OnlyIf("seen", name, "open", takePlan(name, slots["k"].(int))))),
 		}
 	}
 	return workbench.Turn{
@@ -283,48 +291,44 @@ func itemLimit(r *workbench.Rand, s *store) workbench.Turn {
 	}
 }
 
-// itemRefill: order more of an item, which sometimes must be found first.
+// itemRefill: order more of an item that must be found first, if there is too little
+// of it.
 func itemRefill(r *workbench.Rand, s *store) workbench.Turn {
-	n, owner, amount := itemNoun(), r.Person(), r.Int(5, 60)
-	slots := workbench.Values{"owner": owner, "n": amount}
-	if r.Chance(0.4) {
-		name := s.any(r)
-		slots["item"] = name
-		return workbench.Turn{
-			User: r.Phrase(slots, "order {n} of {item}.", "please order {n} more of item {item}.",
-				"i need more of {item}, so order {n}. who is the owner?"),
-			Plan: n.Look("seen", name, refillPlan(name, amount)),
-		}
+	noun, owner, other, amount, n := itemNoun(), r.Person(), r.Person(), r.Int(5, 60), r.Int(20, 80)
+	for _, who := range []string{owner, other}[r.Int(0, 1):] {
+		s.add(r, who, r.Side(n, 0.5), "")
 	}
-	for _, count := range r.Ints(r.Int(2, 3), 5, 95) {
-		s.add(r, owner, count)
-	}
-	which, name := n.Pick(r)
-	slots["which"] = which
 	return workbench.Turn{
-		User: r.Phrase(slots, "order {n} of the {which} item of {owner}.", "{owner} needs {n} more of the {which} item, order it.",
-			"find the {which} item of {owner} and order {n} of it."),
-		Plan: n.Find(owner, n.Look("seen", name, refillPlan(name, amount))),
+		User: r.Phrase(workbench.Values{"owner": owner, "other": other, "m": amount, "n": n},
+			"find the item of {owner}, or of {other} if there is none. if there are less than {n}, order {m}, otherwise tell me its shelf.",
+			"look at the item of {owner}, or if there is none, of {other}: order {m} if its count is less than {n}, else say its shelf.",
+			"find the item of {owner}, or if there is none, of {other}. order {m} if its count is less than {n}, else say its shelf."),
+		Plan: noun.FindOr(owner, other, func(name workbench.Ref, id string) *workbench.Plan {
+			return workbench.If(workbench.From(id+".count").Below(n), refillPlan(name, amount), workbench.Tell("shelf", name, workbench.From(id+".shelf")))
+		}),
 	}
 }
 
-// itemTry: the user says "try to", so the expert does not look first; the tool may refuse
-// for two reasons.
+// itemTry: the user says "try to", so there is no look first; the tool may refuse
+// for two reasons, and sometimes a second item is tried.
 func itemTry(r *workbench.Rand, s *store) workbench.Turn {
-	name, n := s.any(r), r.Int(30, 80)
-	s.Items[name].Status = r.One("open", "open", "frozen")
-	slots := workbench.Values{"item": name, "n": n}
-	if r.Chance(0.5) {
+	n := r.Int(30, 80)
+	a := s.add(r, r.Person(), r.Side(n, 0.5), "")
+	if r.Chance(0.4) {
+		b := s.any(r)
+		s.Items[a].Status = r.One("open", r.One(itemStops...))
 		return workbench.Turn{
-			User: r.Phrase(slots, "try to delete {item} at once.", "try to delete item {item}.", "please try to delete my item {item}."),
-			Plan: workbench.Attempt(discardPlan(name), name, "status"),
+			User: r.Phrase(workbench.Values{"a": a, "b": b}, "try to delete {a} at once, or if that fails, {b}.",
+				"try to delete item {a}, else item {b}.", "please try to delete item {a}, or if that fails, item {b}."),
+			Plan: discardPlan(a).OnError(workbench.Attempt(discardPlan(b).As("other"), b, "status")),
 		}
 	}
-	refused := workbench.If(workbench.From("take.count").Empty(), workbench.Sorry("%v is %v.", name, workbench.From("take.status")),
-		workbench.Sorry("the count of %v is %v.", name, workbench.From("take.count")))
+	refused := workbench.If(workbench.From("take.count").Empty(), workbench.Sorry("%v is %v.", a, workbench.From("take.status")),
+		workbench.Sorry("the count of %v is %v.", a, workbench.From("take.count")))
 	return workbench.Turn{
-		User: r.Phrase(slots, "try to take {n} of {item}.", "try to get {n} of item {item}.", "please try to take {n} of my item {item}."),
-		Plan: takePlan(name, n).OnError(refused),
+		User: r.Phrase(workbench.Values{"item": a, "n": n}, "try to take {n} of {item}.", "try to get {n} of item {item}.",
+			"please try to take {n} of my item {item}."),
+		Plan: takePlan(a, n).OnError(refused),
 	}
 }
 
@@ -333,7 +337,7 @@ func itemBeyond(r *workbench.Rand, s *store) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"item": s.any(r), "owner": r.Person()},
 			"sing about item {item}.", "call {owner} about {item}, please.", "paint the item {item} for me.",
-			"what is the weather in the garden?", "carry {item} for me."),
+			"what is the weather in the garden?", "please carry {item} for me."),
 		Plan: workbench.Beyond(),
 	}
 }

@@ -29,13 +29,17 @@ type contact struct {
 	Deputy string `json:"deputy"`
 }
 
-var letterTopics = fileTopics
+var (
+	letterTopics = fileTopics
+	letterStops  = []string{"locked", "secret", "lost"}
+	awayStops    = []string{"absent", "busy", "ill"}
+)
 
 func messages() workbench.Domain {
 	name, to, topic := workbench.Text("message"), workbench.Text("reader"), workbench.Choice("topic", letterTopics)
 	return workbench.Domain{
 		Name:  "messages",
-		About: "you help with messages. locked messages cannot be deleted or shared, absent contacts get no message.",
+		About: "you help with messages. only open messages can be deleted or shared, only contacts who are here get a message.",
 		Tools: []workbench.Tool{
 			{Name: "find_messages", About: "list the messages of a sender", Params: []workbench.Param{workbench.Text("sender")}, Do: workbench.On(findMessages)},
 			{Name: "get_message", About: "show a message", Params: []workbench.Param{name}, Do: workbench.On(getMessage)},
@@ -48,24 +52,24 @@ func messages() workbench.Domain {
 		},
 		New: newMailbox,
 		Kinds: append(messageNoun().Kinds(),
-			workbench.Kind{Name: "contact", Weight: 6, Make: workbench.For(messageContact)},
-			workbench.Kind{Name: "act", Weight: 12, Make: workbench.For(messageAct)},
+			workbench.Kind{Name: "contact", Weight: 2, Make: workbench.For(messageContact)},
+			workbench.Kind{Name: "act", Weight: 7, Make: workbench.For(messageAct)},
 			workbench.Kind{Name: "send", Weight: 12, Make: workbench.For(messageSend)},
-			workbench.Kind{Name: "limit", Weight: 10, Make: workbench.For(messageLimit)},
-			workbench.Kind{Name: "answer", Weight: 8, Make: workbench.For(messageAnswer)},
-			workbench.Kind{Name: "forward", Weight: 8, Make: workbench.For(messageForward)},
+			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(messageLimit)},
+			workbench.Kind{Name: "answer", Weight: 12, Make: workbench.For(messageAnswer)},
+			workbench.Kind{Name: "forward", Weight: 11, Make: workbench.For(messageForward)},
 			workbench.Kind{Name: "try", Weight: 10, Make: workbench.For(messageTry)},
-			workbench.Kind{Name: "beyond", Weight: 5, Make: workbench.For(messageBeyond)}),
+			workbench.Kind{Name: "beyond", Weight: 3, Make: workbench.For(messageBeyond)}),
 	}
 }
 
 func messageNoun() workbench.Noun {
 	return workbench.Noun{
 		One: "message", Owner: "sender", Shows: []string{"status", "size", "topic", "day", "sender"},
-		Status: "open", Verb: "delete", End: deletePlan,
+		Status: "open", Others: letterStops, Verb: "delete", End: deletePlan,
 		Number: "size", Less: "smaller", Least: "smallest", Most: "biggest",
-		Add: func(r *workbench.Rand, s workbench.State, sender string, size int) string {
-			return s.(*mailbox).add(r, sender, size)
+		Add: func(r *workbench.Rand, s workbench.State, sender string, size int, status string) string {
+			return s.(*mailbox).add(r, sender, size, status)
 		},
 	}
 }
@@ -78,9 +82,9 @@ func newMailbox(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add puts a message into the mailbox and returns its name. If size is 0, it is
-// drawn. The sender becomes a contact.
-func (s *mailbox) add(r *workbench.Rand, sender string, size int) string {
+// add puts a message into the mailbox and returns its name. A size of 0 is drawn, and
+// so is a status of "". The sender becomes a contact.
+func (s *mailbox) add(r *workbench.Rand, sender string, size int, status string) string {
 	name := r.Name()
 	if size == 0 {
 		size = r.Int(5, 95)
@@ -88,11 +92,14 @@ func (s *mailbox) add(r *workbench.Rand, sender string, size int) string {
 	if s.Contacts[sender] == nil {
 		s.contact(r, sender)
 	}
-	s.Messages[name] = &letter{sender, r.One("open", "open", "open", "locked"), r.One(letterTopics...), r.One(days...), size}
+	if status == "" {
+		status = usually(r, "open", letterStops)
+	}
+	s.Messages[name] = &letter{sender, status, r.One(letterTopics...), r.One(days...), size}
 	return name
 }
 
-func (s *mailbox) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0) }
+func (s *mailbox) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0, "") }
 
 // contact adds a contact and returns its name. The deputy is another contact if
 // there is one.
@@ -101,7 +108,7 @@ func (s *mailbox) contact(r *workbench.Rand, name string) string {
 	if others := slices.Sorted(maps.Keys(s.Contacts)); len(others) > 0 {
 		deputy = r.One(others...)
 	}
-	s.Contacts[name] = &contact{r.One("here", "here", "absent"), r.One(cities...), deputy}
+	s.Contacts[name] = &contact{usually(r, "here", awayStops), r.One(cities...), deputy}
 	return name
 }
 
@@ -203,7 +210,7 @@ func deletePlan(name any) *workbench.Plan {
 
 func postPlan(id string, reader any, topic any) *workbench.Plan {
 	return workbench.Do(id, "send_message", workbench.Values{"reader": reader, "topic": topic},
-		workbench.Say("done, the message is %v.", workbench.From(id+".message")))
+		workbench.Say("done, the message is %v, the city is %v.", workbench.From(id+".message"), workbench.From(id+".city")))
 }
 
 func handPlan(name any, reader string) *workbench.Plan {
@@ -218,14 +225,22 @@ func ifPresent(id string, who any, yes *workbench.Plan) *workbench.Plan {
 		workbench.OnlyIf(workbench.From(id+".status").Is("here"), yes, who, workbench.From(id+".status")))
 }
 
+// orDeputy writes to a contact, or to the deputy, if either is here.
+func orDeputy(who, topic any) *workbench.Plan {
+	deputy := workbench.From("contact.deputy")
+	return workbench.Do("contact", "get_contact", workbench.Values{"contact": who},
+		workbench.If(workbench.From("contact.status").Is("here"), postPlan("send", who, topic),
+			ifPresent("deputy", deputy, postPlan("instead", deputy, topic))))
+}
+
 // Kinds.
 
 // messageContact: a question about a contact.
 func messageContact(r *workbench.Rand, s *mailbox) workbench.Turn {
 	who, key := s.contact(r, r.Person()), r.One("status", "city", "deputy")
 	return workbench.Turn{
-		User: r.Phrase(workbench.Values{"who": who, "key": key}, "what is the {key} of contact {who}?", "tell me the {key} of my contact {who}.",
-			"{who} is a contact. what is the {key}?", "i have a contact called {who}. which {key} does it have?"),
+		User: r.Phrase(workbench.Values{"who": who, "key": key}, "what is the {key} of contact {who}?", "{who} is a contact. what is the {key}?",
+			"i have a contact called {who}. which {key} does it have?", "tell me the {key} of my contact {who}."),
 		Plan: workbench.Do("contact", "get_contact", workbench.Values{"contact": who}, workbench.Tell(key, who, workbench.From("contact."+key))),
 	}
 }
@@ -234,46 +249,38 @@ func messageContact(r *workbench.Rand, s *mailbox) workbench.Turn {
 func messageAct(r *workbench.Rand, s *mailbox) workbench.Turn {
 	name, who := s.any(r), s.contact(r, r.Person())
 	slots := workbench.Values{"message": name, "who": who}
-	if r.Chance(0.4) {
+	if r.Chance(0.25) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "please delete message {message}.", "i do not need {message} any more, delete it.",
-				"delete the message {message} and tell me its day."),
+			User: r.Phrase(slots, "i do not need {message} any more, delete it.", "delete the message {message} and tell me its day.",
+				"please delete message {message}."),
 			Plan: messageNoun().If(name, "open", deletePlan(name)),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "share {message} with {who}.", "{who} wants to read {message}, share it.",
-			"please share message {message} with {who} and tell me the city."),
+		User: r.Phrase(slots, "{who} wants to read {message}, share it.", "please share message {message} with {who} and tell me the city.",
+			"share message {message} with {who}."),
 		Plan: messageNoun().If(name, "open", ifPresent("contact", who, handPlan(name, who))),
 	}
 }
 
-// messageSend: write to a contact, sometimes to the deputy if that one is absent.
+// messageSend: write to a contact, or to the deputy if that one is not here.
 func messageSend(r *workbench.Rand, s *mailbox) workbench.Turn {
 	who, topic := s.contact(r, r.Person()), r.One(letterTopics...)
-	slots := workbench.Values{"who": who, "topic": topic}
-	if r.Chance(0.5) {
-		return workbench.Turn{
-			User: r.Phrase(slots, "send {who} a message about the {topic}.", "write to {who} about the {topic}, please.",
-				"{who} must know about the {topic}, send a message."),
-			Plan: ifPresent("contact", who, postPlan("send", who, topic)),
-		}
-	}
-	s.Contacts[who].Status = r.One("here", "absent")
-	deputy := workbench.From("contact.deputy")
+	s.Contacts[who].Status = r.One("here", r.One(awayStops...))
 	return workbench.Turn{
-		User: r.Phrase(slots, "send {who} a message about the {topic}, or if absent, the deputy.",
-			"write to {who}, or to the deputy if {who} is absent, about the {topic}.",
-			"if {who} is here, send a message about the {topic}, otherwise send it to the deputy."),
-		Plan: workbench.Do("contact", "get_contact", workbench.Values{"contact": who},
-			workbench.If(workbench.From("contact.status").Is("here"), postPlan("send", who, topic),
-				ifPresent("deputy", deputy, postPlan("instead", deputy, topic)))),
+		User: r.Phrase(workbench.Values{"who": who, "topic": topic},
+			"send {who} a message about the {topic}, or if {who} is not here, the deputy.",
+			"write to {who}, or to the deputy if {who} is not here, about the {topic}.",
+			"if {who} is here, send a message about the {topic}, otherwise send it to the deputy.",
+			"send a message about the {topic} to {who}, or if {who} is not here, to the deputy."),
+		Plan: orDeputy(who, topic),
 	}
 }
 
 // messageLimit: what to do depends on the size.
 func messageLimit(r *workbench.Rand, s *mailbox) workbench.Turn {
-	name, who, n := s.any(r), s.contact(r, r.Person()), r.Int(20, 80)
+	who, n := s.contact(r, r.Person()), r.Int(20, 80)
+	name := s.add(r, r.Person(), r.Side(n, 0.5), "")
 	slots := workbench.Values{"message": name, "who": who, "n": n}
 	less := workbench.From("seen.size").Below(n)
 	if r.Chance(0.5) {
@@ -292,22 +299,26 @@ func messageLimit(r *workbench.Rand, s *mailbox) workbench.Turn {
 	}
 }
 
-// messageAnswer: write to the sender of a message, sometimes on its topic.
+// messageAnswer: write to the sender of a message or to a deputy, sometimes on its
+// topic.
 func messageAnswer(r *workbench.Rand, s *mailbox) workbench.Turn {
 	name, topic := s.any(r), r.One(letterTopics...)
+	s.Contacts[s.Messages[name].Sender].Status = r.One("here", r.One(awayStops...))
 	sender := workbench.From("seen.sender")
 	slots := workbench.Values{"message": name, "topic": topic}
 	if r.Chance(0.5) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "answer {message} with a message about the {topic}.", "write to the sender of {message} about the {topic}.",
-				"send a message about the {topic} to the sender of {message}."),
-			Plan: messageNoun().Look("seen", name, ifPresent("contact", sender, postPlan("send", sender, topic))),
+			User: r.Phrase(slots, "write to the sender of {message}, or if not here, to the deputy, about the {topic}.",
+				"send a message about the {topic} to the sender of {message}, or to the deputy if the sender is not here.",
+				"write about the {topic} to the sender of {message}, or to the deputy if the sender is not here."),
+			Plan: messageNoun().Look("seen", name, orDeputy(sender, topic)),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "answer {message} with the same topic.", "write to the sender of {message} about the same topic.",
-			"send a message with the topic of {message} to its sender."),
-		Plan: messageNoun().Look("seen", name, ifPresent("contact", sender, postPlan("send", sender, workbench.From("seen.topic")))),
+		User: r.Phrase(slots, "write to the sender of {message}, or if not here, to the deputy, about the same topic.",
+			"send a message with the topic of {message} to its sender, or to the deputy if the sender is not here.",
+			"write about the same topic to the sender of {message}, or to the deputy if the sender is not here."),
+		Plan: messageNoun().Look("seen", name, orDeputy(sender, workbench.From("seen.topic"))),
 	}
 }
 
@@ -315,7 +326,7 @@ func messageAnswer(r *workbench.Rand, s *mailbox) workbench.Turn {
 func messageForward(r *workbench.Rand, s *mailbox) workbench.Turn {
 	n, sender, who := messageNoun(), r.Person(), s.contact(r, r.Person())
 	for _, size := range r.Ints(r.Int(2, 3), 5, 95) {
-		s.add(r, sender, size)
+		s.add(r, sender, size, "")
 	}
 	which, name := n.Pick(r)
 	return workbench.Turn{
@@ -326,22 +337,23 @@ func messageForward(r *workbench.Rand, s *mailbox) workbench.Turn {
 	}
 }
 
-// messageTry: the user says "try to", so the expert does not look first; the tool may refuse.
+// messageTry: the user says "try to", so there is no look first; the tool may refuse,
+// and then something else is tried.
 func messageTry(r *workbench.Rand, s *mailbox) workbench.Turn {
 	if r.Chance(0.5) {
-		name := s.any(r)
-		s.Messages[name].Status = r.One("open", "locked")
+		a, b := s.add(r, r.Person(), 0, r.One("open", r.One(letterStops...))), s.any(r)
 		return workbench.Turn{
-			User: r.Phrase(workbench.Values{"message": name}, "try to delete {message} at once.", "try to delete message {message}.",
-				"please try to delete my message {message}."),
-			Plan: workbench.Attempt(deletePlan(name), name, "status"),
+			User: r.Phrase(workbench.Values{"a": a, "b": b}, "try to delete {a} at once, or if that fails, {b}.",
+				"try to delete message {a}, else message {b}.", "please try to delete message {a}, or if that fails, message {b}."),
+			Plan: deletePlan(a).OnError(workbench.Attempt(deletePlan(b).As("other"), b, "status")),
 		}
 	}
-	who, topic := s.contact(r, r.Person()), r.One(letterTopics...)
+	a, b, topic := s.contact(r, r.Person()), s.contact(r, r.Person()), r.One(letterTopics...)
+	s.Contacts[a].Status = r.One("here", r.One(awayStops...))
 	return workbench.Turn{
-		User: r.Phrase(workbench.Values{"who": who, "topic": topic}, "try to send {who} a message about the {topic}.",
-			"try to write to {who} about the {topic}.", "please try to send a message about the {topic} to {who}."),
-		Plan: workbench.Attempt(postPlan("send", who, topic), who, "status"),
+		User: r.Phrase(workbench.Values{"a": a, "b": b, "topic": topic}, "try to send {a} a message about the {topic}, or if that fails, {b}.",
+			"try to write to {a} about the {topic}, else to {b}.", "please try to send a message about the {topic} to {a}, else to {b}."),
+		Plan: postPlan("send", a, topic).OnError(workbench.Attempt(postPlan("other", b, topic), b, "status")),
 	}
 }
 
@@ -350,7 +362,7 @@ func messageBeyond(r *workbench.Rand, s *mailbox) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"message": s.any(r), "who": r.Person()},
 			"print message {message}.", "call {who} about {message}, please.", "sing message {message} to me.",
-			"what is the weather in the garden?", "buy flowers for {who}."),
+			"what is the weather in the garden?", "please buy flowers for {who}."),
 		Plan: workbench.Beyond(),
 	}
 }

@@ -71,11 +71,16 @@ func misquote(t task.Task) *rollout.Episode {
 	u := len(t.Turns) - 1
 	results := answers(t, u)
 	i := slices.IndexFunc(t.Turns[u].Checklist, func(item task.Item) bool { return item.Check.Expert != "" })
-	list := t.Turns[u].Checklist[i].Check.Contains // of the reply that the expert gives
-	if len(list) == 0 {
+	var ref task.Ref
+	found := false
+	for _, v := range t.Turns[u].Checklist[i].Check.Contains { // of the reply that the expert gives
+		if r, ok := task.AsRef(v); ok {
+			ref, found = r, true
+		}
+	}
+	if !found {
 		return nil
 	}
-	ref, _ := task.AsRef(list[len(list)-1])
 	value, ok := ref.Lookup(results[ref.Item])
 	if !ok {
 		panic("the reply of " + t.ID + " refers to no result")

@@ -61,22 +61,22 @@ func orders() workbench.Domain {
 		},
 		New: newShop,
 		Kinds: append(orderNoun().Kinds(),
-			workbench.Kind{Name: "act", Weight: 16, Make: workbench.For(orderAct)},
-			workbench.Kind{Name: "carry", Weight: 8, Make: workbench.For(orderCarry)},
-			workbench.Kind{Name: "limit", Weight: 10, Make: workbench.For(orderLimit)},
-			workbench.Kind{Name: "send", Weight: 8, Make: workbench.For(orderSend)},
+			workbench.Kind{Name: "act", Weight: 5, Make: workbench.For(orderAct)},
+			workbench.Kind{Name: "carry", Weight: 12, Make: workbench.For(orderCarry)},
+			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(orderLimit)},
+			workbench.Kind{Name: "send", Weight: 10, Make: workbench.For(orderSend)},
 			workbench.Kind{Name: "try", Weight: 10, Make: workbench.For(orderTry)},
-			workbench.Kind{Name: "beyond", Weight: 5, Make: workbench.For(orderBeyond)}),
+			workbench.Kind{Name: "beyond", Weight: 3, Make: workbench.For(orderBeyond)}),
 	}
 }
 
 func orderNoun() workbench.Noun {
 	return workbench.Noun{
 		One: "order", Owner: "customer", Shows: []string{"status", "price", "carrier", "city"},
-		Status: "pending", Verb: "cancel", End: cancelPlan,
+		Status: "pending", Others: []string{"shipped", "delivered", "lost"}, Verb: "cancel", End: cancelPlan,
 		Number: "price", Less: "cheaper", Least: "cheapest", Most: "dearest",
-		Add: func(r *workbench.Rand, s workbench.State, owner string, price int) string {
-			return s.(*shop).add(r, owner, price)
+		Add: func(r *workbench.Rand, s workbench.State, owner string, price int, status string) string {
+			return s.(*shop).add(r, owner, price, status)
 		},
 	}
 }
@@ -89,19 +89,21 @@ func newShop(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add puts a new order into the shop, usually a pending one, and returns its name.
-// If price is 0, it is drawn.
-func (s *shop) add(r *workbench.Rand, customer string, price int) string {
+// add puts a new order into the shop and returns its name. A price of 0 is drawn,
+// and so is a status of "": two in three are pending.
+func (s *shop) add(r *workbench.Rand, customer string, price int, status string) string {
 	name := r.Name()
 	if price == 0 {
 		price = r.Int(5, 95)
 	}
-	status := r.One("pending", "pending", "pending", "shipped", "delivered")
+	if status == "" {
+		status = r.One("pending", "pending", "pending", "pending", "shipped", "delivered")
+	}
 	s.Orders[name] = &order{customer, status, price, r.One(carriers...), r.One(cities...)}
 	return name
 }
 
-func (s *shop) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0) }
+func (s *shop) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0, "") }
 
 // news draws a carrier and a city other than the order's, so that setting them
 // changes the state.
@@ -159,7 +161,7 @@ func setCarrier(s *shop, a workbench.Args) (any, error) {
 		return nil, err
 	}
 	o.Carrier = a.Text("carrier")
-	return workbench.Fields{"carrier": o.Carrier, "fee": 1 + len(o.Carrier)}, nil
+	return workbench.Fields{"carrier": o.Carrier, "fee": 2 + o.Price%7}, nil
 }
 
 func setCity(s *shop, a workbench.Args) (any, error) {
@@ -168,7 +170,7 @@ func setCity(s *shop, a workbench.Args) (any, error) {
 		return nil, err
 	}
 	o.City = a.Text("city")
-	return workbench.Fields{"city": o.City, "fee": 2 + len(o.City)}, nil
+	return workbench.Fields{"city": o.City, "fee": 2 + o.Price%9}, nil
 }
 
 func returnOrder(s *shop, a workbench.Args) (any, error) {
@@ -208,33 +210,32 @@ func returnPlan(name any, reason string) *workbench.Plan {
 func orderAct(r *workbench.Rand, s *shop) workbench.Turn {
 	n, name, reason := orderNoun(), s.any(r), r.One(reasons...)
 	carrier, city := s.news(r, name)
+	s.Orders[name].Status = r.One("pending", "pending", "shipped", "delivered")
 	slots := workbench.Values{"order": name, "carrier": carrier, "city": city, "reason": reason}
 	switch r.Int(1, 4) {
 	case 1:
 		return workbench.Turn{
-			User: r.Phrase(slots, "please cancel order {order} and tell me the refund.", "cancel {order}. what is the refund?",
-				"i do not need {order} any more, cancel it."),
+			User: r.Phrase(slots, "please cancel order {order} and tell me the refund.", "i do not need {order} any more, cancel it.",
+				"cancel order {order}. what is the refund?"),
 			Plan: n.If(name, "pending", cancelPlan(name)),
 		}
 	case 2:
 		return workbench.Turn{
-			User: r.Phrase(slots, "send order {order} by {carrier}, please.", "change the carrier of {order} to {carrier}.",
-				"i want {order} to go by {carrier}. what is the fee?"),
+			User: r.Phrase(slots, "send order {order} by {carrier}, please.", "i want {order} to go by {carrier}. what is the fee?",
+				"please change the carrier of order {order} to {carrier}."),
 			Plan: n.If(name, "pending", carrierPlan(name, carrier)),
 		}
 	case 3:
 		return workbench.Turn{
-			User: r.Phrase(slots, "send order {order} to {city} instead.", "change the city of {order} to {city}, please.",
-				"i moved to {city}, so send {order} there. what is the fee?"),
+			User: r.Phrase(slots, "send order {order} to {city} instead.", "i moved to {city}, so send {order} there. what is the fee?",
+				"please change the city of order {order} to {city}."),
 			Plan: n.If(name, "pending", cityPlan(name, city)),
 		}
 	}
-	if r.Chance(0.5) {
-		s.Orders[name].Status = "delivered"
-	}
+	s.Orders[name].Status = r.One("delivered", "delivered", "pending", "shipped")
 	return workbench.Turn{
-		User: r.Phrase(slots, "order {order} is {reason}, please return it.", "return {order} for me, it is {reason}.",
-			"i want to return {order} because it is {reason}. what is the refund?"),
+		User: r.Phrase(slots, "order {order} is {reason}, please return it.", "i want to return {order} because it is {reason}. what is the refund?",
+			"please return order {order}, it is {reason}."),
 		Plan: n.If(name, "delivered", returnPlan(name, reason)),
 	}
 }
@@ -246,27 +247,25 @@ func orderCarry(r *workbench.Rand, s *shop) workbench.Turn {
 	s.Orders[name].Status = r.One("pending", "shipped", "delivered")
 	slots := workbench.Values{"order": name, "carrier": carrier, "reason": reason}
 	status := workbench.From("seen.status")
+	first, user := cancelPlan(name), ""
 	if r.Chance(0.5) {
-		return workbench.Turn{
-			User: r.Phrase(slots, "order {order} is {reason}: cancel it if it is pending, return it if it is delivered.",
-				"cancel {order} if it is pending, or return it if it is delivered, because it is {reason}.",
-				"{order} is {reason}. if it is delivered, return it, if it is pending, cancel it."),
-			Plan: orderNoun().Look("seen", name, workbench.If(status.Is("pending"), cancelPlan(name),
-				workbench.OnlyIf(status.Is("delivered"), returnPlan(name, reason), name, status))),
-		}
+		user = r.Phrase(slots, "order {order} is {reason}: cancel it if it is pending, return it if it is delivered.",
+			"cancel {order} if it is pending, or return it if it is delivered, because it is {reason}.",
+			"{order} is {reason}. if it is pending, cancel it, if it is delivered, return it.")
+	} else {
+		first = carrierPlan(name, carrier)
+		user = r.Phrase(slots, "if {order} is pending, send it by {carrier}, if it is delivered, return it, because it is {reason}.",
+			"order {order} is {reason}: return it if it is delivered, or if it is pending, send it by {carrier}.",
+			"{order} is {reason}. if it is pending, send it by {carrier}, if it is delivered, return it.")
 	}
-	return workbench.Turn{
-		User: r.Phrase(slots, "if {order} is pending, send it by {carrier}, otherwise tell me its city.",
-			"send {order} by {carrier} if it is pending, else say its city.",
-			"look at order {order}: when it is pending change the carrier to {carrier}, if not, tell me the city."),
-		Plan: orderNoun().Look("seen", name,
-			workbench.If(status.Is("pending"), carrierPlan(name, carrier), workbench.Tell("city", name, workbench.From("seen.city")))),
-	}
+	return workbench.Turn{User: user, Plan: orderNoun().Look("seen", name, workbench.If(status.Is("pending"), first,
+		workbench.OnlyIf(status.Is("delivered"), returnPlan(name, reason), name, status)))}
 }
 
 // orderLimit: what to do depends on the price.
 func orderLimit(r *workbench.Rand, s *shop) workbench.Turn {
-	name, n := s.any(r), r.Int(20, 80)
+	n := r.Int(20, 80)
+	name := s.add(r, r.Person(), r.Side(n, 0.5), "")
 	carrier, city := s.news(r, name)
 	slots := workbench.Values{"order": name, "carrier": carrier, "city": city, "n": n}
 	less := workbench.From("seen.price").Below(n)
@@ -281,43 +280,50 @@ func orderLimit(r *workbench.Rand, s *shop) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(slots, "cancel order {order} if it costs less than {n}, otherwise send it to {city}.",
 			"if the price of {order} is less than {n}, cancel it, else send it to {city}.",
-			"does {order} cost less than {n}? then cancel it, if not, send it to {city}."),
+			"is the price of {order} less than {n}? then cancel it, if not, send it to {city}."),
 		Plan: orderNoun().If(name, "pending", workbench.If(less, cancelPlan(name), cityPlan(name, city))),
 	}
 }
 
-// orderSend: change the carrier of an order that must be found first.
+// orderSend: change the carrier of an order that must be found first, by a customer
+// who may have none.
 func orderSend(r *workbench.Rand, s *shop) workbench.Turn {
-	n, customer, carrier := orderNoun(), r.Person(), r.One(carriers...)
-	for _, price := range r.Ints(r.Int(2, 3), 5, 95) {
-		s.Orders[s.add(r, customer, price)].Carrier = r.Other(carrier, carriers)
+	n, customer, other, carrier := orderNoun(), r.Person(), r.Person(), r.One(carriers...)
+	for _, who := range []string{customer, other}[r.Int(0, 1):] {
+		s.Orders[s.add(r, who, 0, r.One("pending", "shipped", "pending", "delivered"))].Carrier = r.Other(carrier, carriers)
 	}
-	which, name := n.Pick(r)
 	return workbench.Turn{
-		User: r.Phrase(workbench.Values{"customer": customer, "carrier": carrier, "which": which},
-			"send the {which} order of {customer} by {carrier}.", "{customer} wants the {which} order to go by {carrier}.",
-			"find the {which} order of {customer} and change its carrier to {carrier}."),
-		Plan: n.Find(customer, n.If(name, "pending", carrierPlan(name, carrier))),
+		User: r.Phrase(workbench.Values{"customer": customer, "carrier": carrier, "other": other},
+			"send the order of {customer} by {carrier}, or if there is none, that of {other}.",
+			"find the order of {customer}, or of {other} if there is none, and send it by {carrier}.",
+			"look at the order of {customer}, or if there is none, of {other}, and send it by {carrier}."),
+		Plan: n.FindOr(customer, other, func(name workbench.Ref, id string) *workbench.Plan {
+			return n.OnlyIf(id, name, "pending", carrierPlan(name, carrier))
+		}),
 	}
 }
 
-// orderTry: the user says "try to", so the expert does not look first; the tool may refuse.
+// orderTry: the user says "try to", so there is no look first; the tool may refuse,
+// and then a second order is tried.
 func orderTry(r *workbench.Rand, s *shop) workbench.Turn {
-	name := s.any(r)
-	s.Orders[name].Status = r.One("pending", "shipped", "delivered")
-	_, city := s.news(r, name)
-	slots := workbench.Values{"order": name, "city": city}
+	a := s.add(r, r.Person(), 0, r.One("pending", "pending", "shipped", "delivered", "lost"))
+	b := s.add(r, r.Person(), 0, r.One("pending", "shipped", "pending", "delivered"))
+	_, city := s.news(r, a)
+	for s.Orders[b].City == city {
+		_, city = s.news(r, a)
+	}
+	slots := workbench.Values{"a": a, "b": b, "city": city}
 	if r.Chance(0.5) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "try to cancel {order} at once.", "try to cancel order {order}, what is the refund?",
-				"please try to cancel my order {order}."),
-			Plan: workbench.Attempt(cancelPlan(name), name, "status"),
+			User: r.Phrase(slots, "try to cancel {a} at once, or if that fails, {b}.", "try to cancel order {a}, else order {b}. what is the refund?",
+				"please try to cancel order {a}, or if that fails, order {b}."),
+			Plan: cancelPlan(a).OnError(workbench.Attempt(cancelPlan(b).As("other"), b, "status")),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "try to send {order} to {city}.", "try to change the city of order {order} to {city}.",
-			"please try to send my order {order} to {city}."),
-		Plan: workbench.Attempt(cityPlan(name, city), name, "status"),
+		User: r.Phrase(slots, "try to send {a} to {city}, or if that fails, {b}.", "try to change the city of order {a} to {city}, else of order {b}.",
+			"please try to send order {a} to {city}, or if that fails, order {b}."),
+		Plan: cityPlan(a, city).OnError(workbench.Attempt(cityPlan(b, city).As("other"), b, "status")),
 	}
 }
 
@@ -325,8 +331,8 @@ func orderTry(r *workbench.Rand, s *shop) workbench.Turn {
 func orderBeyond(r *workbench.Rand, s *shop) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"order": s.any(r), "city": r.One(cities...)},
-			"call the driver of order {order}.", "print a label for {order}, please.", "what is the weather in {city}?",
-			"write a song about {order}.", "paint order {order} for me."),
+			"call the driver of order {order}.", "what is the weather in {city}?", "write a song about {order}.",
+			"print a label for {order}, please.", "paint order {order} for me."),
 		Plan: workbench.Beyond(),
 	}
 }

@@ -112,12 +112,12 @@ func TestSimpleAgentsFail(t *testing.T) {
 		most float64
 		play agent
 	}{
-		{"nothing", 0.1, speech(0, "")},
-		{"says done", 0.1, speech(0, "done.")},
-		{"refuses", 0.1, speech(0, "sorry, i cannot do that.")},
-		{"stops", 0.2, speech(1, "")},
-		{"one call, done", 0.2, speech(1, "done.")},
-		{"one call, sorry", 0.2, speech(1, "sorry, i cannot do that.")},
+		{"nothing", 0, speech(0, "")},
+		{"says done", 0, speech(0, "done.")},
+		{"refuses", 0.06, speech(0, "sorry, i cannot do that.")},
+		{"stops", 0, speech(1, "")},
+		{"one call, done", 0, speech(1, "done.")},
+		{"one call, sorry", 0.06, speech(1, "sorry, i cannot do that.")},
 	}
 	each(t, func(t *testing.T, tasks []task.Task) {
 		tasks = tasks[:some(perDomain)]
@@ -257,8 +257,19 @@ func TestQuotas(t *testing.T) {
 	part := func(n int) float64 { return float64(n) / float64(all.tasks) }
 	t.Logf("%+v: returned %.2f branches %.2f refused %.2f beyond %.2f two turns %.2f, %.2f calls", all,
 		part(all.returned), part(all.branches), part(all.refused), part(all.beyond), part(all.two), part(all.calls))
-	if part(all.returned) < 0.3 || part(all.branches) < 0.15 || part(all.refused) < 0.1 || part(all.beyond) > 0.08 {
-		t.Errorf("quotas missed")
+	for _, quota := range []struct {
+		what             string
+		got, least, most float64
+	}{
+		{"need a returned value", part(all.returned), 0.93, 1},
+		{"branch", part(all.branches), 0.93, 1},
+		{"are refused", part(all.refused), 0.29, 0.42},
+		{"are beyond the tools", part(all.beyond), 0.01, 0.03},
+		{"have two user turns", part(all.two), 0.05, 0.15},
+	} {
+		if quota.got < quota.least || quota.got > quota.most {
+			t.Errorf("%.3f of the tasks %s, want %.2f to %.2f", quota.got, quota.what, quota.least, quota.most)
+		}
 	}
 }
 

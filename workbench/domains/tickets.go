@@ -39,7 +39,7 @@ func tickets() workbench.Domain {
 	name := workbench.Text("ticket")
 	return workbench.Domain{
 		Name:  "tickets",
-		About: "you help with tickets. only solved tickets can be closed, only open tickets can be changed, absent agents get no ticket.",
+		About: "you help with tickets. only solved tickets can be closed, only open tickets can be changed, only agents who are here get tickets.",
 		Tools: []workbench.Tool{
 			{Name: "find_tickets", About: "list the tickets of a customer", Params: []workbench.Param{workbench.Text("customer")}, Do: workbench.On(findTickets)},
 			{Name: "get_ticket", About: "show a ticket", Params: []workbench.Param{name}, Do: workbench.On(getTicket)},
@@ -53,24 +53,24 @@ func tickets() workbench.Domain {
 		},
 		New: newDesk,
 		Kinds: append(ticketNoun().Kinds(),
-			workbench.Kind{Name: "agent", Weight: 6, Make: workbench.For(ticketAgent)},
-			workbench.Kind{Name: "act", Weight: 12, Make: workbench.For(ticketAct)},
-			workbench.Kind{Name: "assign", Weight: 12, Make: workbench.For(ticketAssign)},
+			workbench.Kind{Name: "agent", Weight: 2, Make: workbench.For(ticketAgent)},
+			workbench.Kind{Name: "act", Weight: 5, Make: workbench.For(ticketAct)},
+			workbench.Kind{Name: "assign", Weight: 11, Make: workbench.For(ticketAssign)},
 			workbench.Kind{Name: "team", Weight: 9, Make: workbench.For(ticketTeam)},
-			workbench.Kind{Name: "limit", Weight: 10, Make: workbench.For(ticketLimit)},
-			workbench.Kind{Name: "cases", Weight: 8, Make: workbench.For(ticketCases)},
+			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(ticketLimit)},
+			workbench.Kind{Name: "cases", Weight: 11, Make: workbench.For(ticketCases)},
 			workbench.Kind{Name: "try", Weight: 10, Make: workbench.For(ticketTry)},
-			workbench.Kind{Name: "beyond", Weight: 5, Make: workbench.For(ticketBeyond)}),
+			workbench.Kind{Name: "beyond", Weight: 3, Make: workbench.For(ticketBeyond)}),
 	}
 }
 
 func ticketNoun() workbench.Noun {
 	return workbench.Noun{
 		One: "ticket", Owner: "customer", Shows: []string{"status", "hours", "priority", "topic", "agent"},
-		Status: "solved", Verb: "close", End: closePlan,
+		Status: "solved", Others: []string{"open", "closed", "waiting"}, Verb: "close", End: closePlan,
 		Number: "hours", Less: "newer", Least: "newest", Most: "oldest",
-		Add: func(r *workbench.Rand, s workbench.State, owner string, hours int) string {
-			return s.(*desk).add(r, owner, hours, "solved")
+		Add: func(r *workbench.Rand, s workbench.State, owner string, hours int, status string) string {
+			return s.(*desk).add(r, owner, hours, status)
 		},
 	}
 }
@@ -86,24 +86,30 @@ func newDesk(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add makes a ticket, usually with the given status, and returns its name. If
-// hours is 0, it is drawn.
+// add makes a ticket and returns its name. Hours of 0 are drawn, and so is a status
+// of "".
 func (s *desk) add(r *workbench.Rand, customer string, hours int, status string) string {
 	name := r.Name()
 	if hours == 0 {
 		hours = r.Int(5, 95)
 	}
+	if status == "" {
+		status = r.One("open", "solved", "closed", "waiting")
+	}
 	agent := r.One(slices.Sorted(maps.Keys(s.Agents))...)
-	s.Tickets[name] = &ticket{customer, r.One(status, status, "open", "solved", "closed"), r.One(priorities...),
+	s.Tickets[name] = &ticket{customer, status, r.One(priorities...),
 		r.One(ticketTopics...), agent, hours}
 	return name
 }
 
-func (s *desk) any(r *workbench.Rand, status string) string { return s.add(r, r.Person(), 0, status) }
+// any makes a ticket, usually with the given status.
+func (s *desk) any(r *workbench.Rand, status string) string {
+	return s.add(r, r.Person(), 0, usually(r, status, []string{"open", "solved", "closed", "waiting"}))
+}
 
 func (s *desk) agent(r *workbench.Rand, team string) string {
 	name := r.Person()
-	s.Agents[name] = &helper{team, r.One("here", "here", "here", "absent"), r.Int(1, 9)}
+	s.Agents[name] = &helper{team, usually(r, "here", awayStops), r.Int(1, 9)}
 	return name
 }
 
@@ -219,7 +225,7 @@ func ticketAgent(r *workbench.Rand, s *desk) workbench.Turn {
 	key, team := r.One("status", "load", "team"), r.One(teams...)
 	agent := s.agent(r, team)
 	slots := workbench.Values{"agent": agent, "key": key, "team": team}
-	if r.Chance(0.4) {
+	if r.Chance(0.3) {
 		for s.Agents[agent].Load = r.Int(1, 15); s.even(team); {
 			s.Agents[agent].Load = r.Int(1, 15)
 		}
@@ -227,12 +233,12 @@ func ticketAgent(r *workbench.Rand, s *desk) workbench.Turn {
 			User: r.Phrase(slots, "who has the least load in team {team}?", "tell me the agent of {team} with the least load.",
 				"find the agent of team {team} with the least load."),
 			Plan: workbench.Do("found", "find_agents", workbench.Values{"team": team},
-				workbench.Say("it is %v.", workbench.From("found.agents").Least("load").At("agent"))),
+				workbench.Say("%v has the least load, %v.", workbench.From("found.agents").Least("load").At("agent"), workbench.From("found.agents").Least("load").At("load"))),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "what is the {key} of agent {agent}?", "tell me the {key} of the agent {agent}.",
-			"{agent} is an agent. what is the {key}?"),
+		User: r.Phrase(slots, "what is the {key} of agent {agent}?", "{agent} is an agent. what is the {key}?",
+			"tell me the {key} of the agent {agent}."),
 		Plan: workbench.Do("agent", "get_agent", workbench.Values{"agent": agent}, workbench.Tell(key, agent, workbench.From("agent."+key))),
 	}
 }
@@ -256,16 +262,16 @@ func ticketAct(r *workbench.Rand, s *desk) workbench.Turn {
 	if r.Chance(0.5) {
 		name := s.any(r, "solved")
 		return workbench.Turn{
-			User: r.Phrase(workbench.Values{"ticket": name}, "please close ticket {ticket}.", "all is well with {ticket}, close it.",
-				"close ticket {ticket} and tell me the survey."),
+			User: r.Phrase(workbench.Values{"ticket": name}, "all is well with {ticket}, close it.", "close ticket {ticket} and tell me the survey.",
+				"please close ticket {ticket}."),
 			Plan: ticketNoun().If(name, "solved", closePlan(name)),
 		}
 	}
 	name := s.any(r, "open")
 	priority := r.Other(s.Tickets[name].Priority, priorities)
 	return workbench.Turn{
-		User: r.Phrase(workbench.Values{"ticket": name, "priority": priority}, "set the priority of {ticket} to {priority}.",
-			"ticket {ticket} is now {priority}, change its priority.", "please give ticket {ticket} the priority {priority}. who is the agent?"),
+		User: r.Phrase(workbench.Values{"ticket": name, "priority": priority}, "ticket {ticket} is now {priority}, change its priority.",
+			"please give ticket {ticket} the priority {priority}. who is the agent?", "set the priority of ticket {ticket} to {priority}."),
 		Plan: ticketNoun().If(name, "open", priorityPlan(name, priority)),
 	}
 }
@@ -276,7 +282,7 @@ func ticketAssign(r *workbench.Rand, s *desk) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"ticket": name, "agent": agent},
 			"give ticket {ticket} to {agent}.", "assign {ticket} to the agent {agent}, please.",
-			"{agent} will look after ticket {ticket}, so assign it.", "assign ticket {ticket} to {agent} and tell me the team."),
+			"assign ticket {ticket} to {agent} and tell me the team.", "please give ticket {ticket} to the agent {agent}."),
 		Plan: ticketNoun().If(name, "open", ifHere(agent, assignPlan(name, agent))),
 	}
 }
@@ -299,7 +305,9 @@ func ticketTeam(r *workbench.Rand, s *desk) workbench.Turn {
 
 // ticketLimit: what to do depends on the hours waited.
 func ticketLimit(r *workbench.Rand, s *desk) workbench.Turn {
-	name, n := s.any(r, "open"), r.Int(20, 80)
+	n := r.Int(20, 80)
+	name := s.any(r, "open")
+	s.Tickets[name].Hours = r.Side(n, 0.5)
 	less := workbench.From("seen.hours").Below(n)
 	a := r.Other(s.Tickets[name].Priority, priorities)
 	slots := workbench.Values{"ticket": name, "n": n, "a": a}
@@ -329,34 +337,42 @@ func ticketLimit(r *workbench.Rand, s *desk) workbench.Turn {
 // ticketCases: what to do depends on the status.
 func ticketCases(r *workbench.Rand, s *desk) workbench.Turn {
 	name := s.any(r, "open")
+	s.Tickets[name].Status = r.One("open", "solved", r.One("closed", "waiting"))
 	priority := r.Other(s.Tickets[name].Priority, priorities)
 	status := workbench.From("seen.status")
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"ticket": name, "priority": priority},
 			"if ticket {ticket} is solved, close it, if it is open, set its priority to {priority}.",
 			"close {ticket} if it is solved, or set its priority to {priority} if it is open.",
-			"look at ticket {ticket}: when it is open set its priority to {priority}, when it is solved close it."),
+			"close ticket {ticket} if it is solved, if it is open, set its priority to {priority}."),
 		Plan: ticketNoun().Look("seen", name, workbench.If(status.Is("solved"), closePlan(name),
 			workbench.OnlyIf(status.Is("open"), priorityPlan(name, priority), name, status))),
 	}
 }
 
-// ticketTry: the user says "try to", so the expert does not look first; the tool may refuse.
+// ticketTry: the user says "try to", so there is no look first; the tool may refuse,
+// and then a second ticket is tried.
 func ticketTry(r *workbench.Rand, s *desk) workbench.Turn {
-	if r.Chance(0.5) {
-		name := s.any(r, "solved")
+	want := r.One("solved", "open")
+	a, b := s.any(r, want), s.any(r, want)
+	s.Tickets[a].Status = r.One(want, r.One("closed", "waiting"))
+	if want == "solved" {
 		return workbench.Turn{
-			User: r.Phrase(workbench.Values{"ticket": name}, "try to close {ticket} at once.", "try to close ticket {ticket}, what is the survey?",
-				"please try to close my ticket {ticket}."),
-			Plan: workbench.Attempt(closePlan(name), name, "status"),
+			User: r.Phrase(workbench.Values{"a": a, "b": b}, "try to close {a} at once, or if that fails, {b}.",
+				"try to close ticket {a}, else ticket {b}. what is the survey?", "please try to close ticket {a}, or if that fails, ticket {b}."),
+			Plan: closePlan(a).OnError(workbench.Attempt(closePlan(b).As("other"), b, "status")),
 		}
 	}
-	name := s.any(r, "open")
-	priority := r.Other(s.Tickets[name].Priority, priorities)
+	priority := r.Other(s.Tickets[a].Priority, priorities)
+	for s.Tickets[b].Priority == priority {
+		s.Tickets[b].Priority = r.One(priorities...)
+	}
 	return workbench.Turn{
-		User: r.Phrase(workbench.Values{"ticket": name, "priority": priority}, "try to set the priority of {ticket} to {priority}.",
-			"try to give ticket {ticket} the priority {priority}.", "please try to change the priority of {ticket} to {priority}."),
-		Plan: workbench.Attempt(priorityPlan(name, priority), name, "status"),
+		User: r.Phrase(workbench.Values{"a": a, "b": b, "priority": priority},
+			"try to set the priority of {a} to {priority}, or if that fails, of {b}.",
+			"try to give ticket {a} the priority {priority}, else ticket {b}.",
+			"please try to set the priority of ticket {a} to {priority}, else of ticket {b}."),
+		Plan: priorityPlan(a, priority).OnError(workbench.Attempt(priorityPlan(b, priority).As("other"), b, "status")),
 	}
 }
 
@@ -364,8 +380,8 @@ func ticketTry(r *workbench.Rand, s *desk) workbench.Turn {
 func ticketBeyond(r *workbench.Rand, s *desk) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"ticket": s.any(r, "open"), "customer": r.Person()},
-			"call {customer} about ticket {ticket}.", "repair what ticket {ticket} is about.", "send flowers to {customer}, please.",
-			"print ticket {ticket}.", "what is the weather at the desk?"),
+			"call {customer} about ticket {ticket}.", "repair what ticket {ticket} is about.", "what is the weather at the desk?",
+			"print ticket {ticket}.", "please send flowers to {customer}."),
 		Plan: workbench.Beyond(),
 	}
 }

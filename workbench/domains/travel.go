@@ -29,13 +29,17 @@ type booking struct {
 	Price     int    `json:"price"`
 }
 
-var classes = []string{"window", "middle", "corner", "front"}
+var (
+	classes      = []string{"window", "middle", "corner", "front"}
+	bookingStops = []string{"fixed", "used", "past"}
+	tripStops    = []string{"full", "late", "over"}
+)
 
 func travel() workbench.Domain {
 	name := workbench.Text("booking")
 	return workbench.Domain{
 		Name:  "travel",
-		About: "you help with trips and bookings. fixed bookings cannot be cancelled or changed, full trips cannot be booked.",
+		About: "you help with trips and bookings. only open bookings can be cancelled or changed, only free trips can be booked.",
 		Tools: []workbench.Tool{
 			{Name: "find_bookings", About: "list the bookings of a traveller", Params: []workbench.Param{workbench.Text("traveller")}, Do: workbench.On(findBookings)},
 			{Name: "get_booking", About: "show a booking", Params: []workbench.Param{name}, Do: workbench.On(getBooking)},
@@ -49,24 +53,24 @@ func travel() workbench.Domain {
 		},
 		New: newAgency,
 		Kinds: append(bookingNoun().Kinds(),
-			workbench.Kind{Name: "trip", Weight: 7, Make: workbench.For(travelTrip)},
-			workbench.Kind{Name: "act", Weight: 12, Make: workbench.For(travelAct)},
+			workbench.Kind{Name: "trip", Weight: 2, Make: workbench.For(travelTrip)},
+			workbench.Kind{Name: "act", Weight: 6, Make: workbench.For(travelAct)},
 			workbench.Kind{Name: "book", Weight: 12, Make: workbench.For(travelBook)},
-			workbench.Kind{Name: "limit", Weight: 10, Make: workbench.For(travelLimit)},
-			workbench.Kind{Name: "city", Weight: 10, Make: workbench.For(travelCity)},
-			workbench.Kind{Name: "swap", Weight: 7, Make: workbench.For(travelSwap)},
-			workbench.Kind{Name: "try", Weight: 9, Make: workbench.For(travelTry)},
-			workbench.Kind{Name: "beyond", Weight: 5, Make: workbench.For(travelBeyond)}),
+			workbench.Kind{Name: "limit", Weight: 12, Make: workbench.For(travelLimit)},
+			workbench.Kind{Name: "city", Weight: 11, Make: workbench.For(travelCity)},
+			workbench.Kind{Name: "swap", Weight: 9, Make: workbench.For(travelSwap)},
+			workbench.Kind{Name: "try", Weight: 10, Make: workbench.For(travelTry)},
+			workbench.Kind{Name: "beyond", Weight: 3, Make: workbench.For(travelBeyond)}),
 	}
 }
 
 func bookingNoun() workbench.Noun {
 	return workbench.Noun{
 		One: "booking", Owner: "traveller", Shows: []string{"status", "price", "class", "city"},
-		Status: "open", Verb: "cancel", End: unbookPlan,
+		Status: "open", Others: bookingStops, Verb: "cancel", End: unbookPlan,
 		Number: "price", Less: "cheaper", Least: "cheapest", Most: "dearest",
-		Add: func(r *workbench.Rand, s workbench.State, owner string, price int) string {
-			return s.(*agency).add(r, owner, price)
+		Add: func(r *workbench.Rand, s workbench.State, owner string, price int, status string) string {
+			return s.(*agency).add(r, owner, price, status)
 		},
 	}
 }
@@ -80,17 +84,21 @@ func newAgency(r *workbench.Rand) workbench.State {
 	return s
 }
 
-// add makes a booking and returns its name. If price is 0, it is drawn.
-func (s *agency) add(r *workbench.Rand, traveller string, price int) string {
+// add makes a booking and returns its name. A price of 0 is drawn, and so is a status
+// of "".
+func (s *agency) add(r *workbench.Rand, traveller string, price int, status string) string {
 	name := r.Name()
 	if price == 0 {
 		price = r.Int(5, 95)
 	}
-	s.Bookings[name] = &booking{traveller, r.One("open", "open", "open", "fixed"), r.One(classes...), r.One(cities...), price}
+	if status == "" {
+		status = usually(r, "open", bookingStops)
+	}
+	s.Bookings[name] = &booking{traveller, status, r.One(classes...), r.One(cities...), price}
 	return name
 }
 
-func (s *agency) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0) }
+func (s *agency) any(r *workbench.Rand) string { return s.add(r, r.Person(), 0, "") }
 
 // trip adds a trip and returns its name. If price is 0, it is drawn.
 func (s *agency) trip(r *workbench.Rand, city string, price int) string {
@@ -98,7 +106,7 @@ func (s *agency) trip(r *workbench.Rand, city string, price int) string {
 	if price == 0 {
 		price = r.Int(5, 95)
 	}
-	s.Trips[name] = &trip{city, r.One(days...), r.One("free", "free", "free", "full"), price}
+	s.Trips[name] = &trip{city, r.One(days...), usually(r, "free", tripStops), price}
 	return name
 }
 
@@ -186,7 +194,7 @@ func setClass(s *agency, a workbench.Args) (any, error) {
 		return nil, err
 	}
 	b.Class = a.Text("class")
-	return workbench.Fields{"class": b.Class, "fee": len(b.Class)}, nil
+	return workbench.Fields{"class": b.Class, "fee": 2 + b.Price%7}, nil
 }
 
 func cancelBooking(s *agency, a workbench.Args) (any, error) {
@@ -233,13 +241,13 @@ func travelTrip(r *workbench.Rand, s *agency) workbench.Turn {
 	if r.Chance(0.3) {
 		return workbench.Turn{
 			User: r.Phrase(slots, "is trip {trip} cheaper than {n}?", "can i have trip {trip} for less than {n}?",
-				"trip {trip} costs less than {n}, yes or no?"),
+				"tell me if trip {trip} costs less than {n}."),
 			Plan: lookTrip(name, workbench.YesNo(workbench.From("trip.price").Below(n), "price", name, workbench.From("trip.price"))),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "what is the {key} of trip {trip}?", "tell me the {key} of trip {trip}, please.",
-			"i may go on trip {trip}. which {key} does it have?"),
+		User: r.Phrase(slots, "what is the {key} of trip {trip}?", "i may go on trip {trip}. which {key} does it have?",
+			"tell me the {key} of trip {trip}, please."),
 		Plan: lookTrip(name, workbench.Tell(key, name, workbench.From("trip."+key))),
 	}
 }
@@ -251,40 +259,30 @@ func travelAct(r *workbench.Rand, s *agency) workbench.Turn {
 	slots := workbench.Values{"booking": name, "class": class}
 	if r.Chance(0.4) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "please cancel booking {booking} and tell me the refund.", "i am ill, cancel {booking}.",
-				"i cannot go, so cancel {booking}. what is the refund?"),
+			User: r.Phrase(slots, "i am ill, cancel {booking}.", "i cannot go, so cancel {booking}. what is the refund?",
+				"please cancel booking {booking} and tell me the refund."),
 			Plan: bookingNoun().If(name, "open", unbookPlan(name)),
 		}
 	}
 	return workbench.Turn{
-		User: r.Phrase(slots, "change the class of {booking} to {class}.", "i want the class {class} for booking {booking}.",
-			"give {booking} the class {class}, please. what is the fee?"),
+		User: r.Phrase(slots, "change the class of {booking} to {class}.", "give {booking} the class {class}, please. what is the fee?",
+			"please change the class of booking {booking} to {class}."),
 		Plan: bookingNoun().If(name, "open", classPlan(name, class)),
 	}
 }
 
-// travelBook: book a trip that may be full, sometimes with a second choice.
+// travelBook: book a trip that may be full, with a second choice.
 func travelBook(r *workbench.Rand, s *agency) workbench.Turn {
-	a, traveller := s.trip(r, r.One(cities...), 0), r.Person()
-	slots := workbench.Values{"trip": a, "traveller": traveller}
-	if r.Chance(0.5) {
-		return workbench.Turn{
-			User: r.Phrase(slots, "book trip {trip} for {traveller}.", "{traveller} wants to go on trip {trip}, book it.",
-				"please book {trip}, the trip, for {traveller}. which class is it?"),
-			Plan: lookTrip(a, ifPlace(a, bookPlan(a, traveller))),
-		}
-	}
-	b := s.trip(r, r.One(cities...), 0)
-	s.Trips[a].Status = r.One("free", "full")
-	slots["b"] = b
+	a, b, traveller := s.trip(r, r.One(cities...), 0), s.trip(r, r.One(cities...), 0), r.Person()
+	s.Trips[a].Status = r.One("free", r.One(tripStops...))
 	second := workbench.Do("second", "get_trip", workbench.Values{"trip": b},
-		workbench.OnlyIf(workbench.From("second.status").Is("free"), workbench.Do("other", "book_trip", workbench.Values{"trip": b, "traveller": traveller},
-			workbench.Say("done, the booking is %v, the class is %v.", workbench.From("other.booking"), workbench.From("other.class"))),
-			b, workbench.From("second.status")))
+		workbench.OnlyIf(workbench.From("second.status").Is("free"), bookPlan(b, traveller).As("other"), b, workbench.From("second.status")))
 	return workbench.Turn{
-		User: r.Phrase(slots, "book trip {trip} for {traveller}, or if it is full, trip {b}.",
+		User: r.Phrase(workbench.Values{"trip": a, "traveller": traveller, "b": b},
+			"book trip {trip} for {traveller}, or if it is not free, trip {b}.",
 			"{traveller} wants to go on trip {trip}, else on trip {b}.",
-			"if trip {trip} is free, book it for {traveller}, otherwise book {b}."),
+			"if trip {trip} is free, book it for {traveller}, otherwise book {b}.",
+			"please book trip {trip} for {traveller}, else trip {b}."),
 		Plan: lookTrip(a, workbench.If(workbench.From("trip.status").Is("free"), bookPlan(a, traveller), second)),
 	}
 }
@@ -293,7 +291,7 @@ func travelBook(r *workbench.Rand, s *agency) workbench.Turn {
 func travelLimit(r *workbench.Rand, s *agency) workbench.Turn {
 	n := r.Int(20, 80)
 	if r.Chance(0.5) {
-		name, traveller := s.trip(r, r.One(cities...), 0), r.Person()
+		name, traveller := s.trip(r, r.One(cities...), r.Side(n, 0.5)), r.Person()
 		return workbench.Turn{
 			User: r.Phrase(workbench.Values{"trip": name, "traveller": traveller, "n": n},
 				"book trip {trip} for {traveller} if it costs less than {n}, otherwise tell me its price.",
@@ -303,7 +301,7 @@ func travelLimit(r *workbench.Rand, s *agency) workbench.Turn {
 				workbench.Tell("price", name, workbench.From("trip.price"))))),
 		}
 	}
-	name := s.any(r)
+	name := s.add(r, r.Person(), r.Side(n, 0.5), "")
 	class := r.Other(s.Bookings[name].Class, classes)
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"booking": name, "class": class, "n": n},
@@ -321,7 +319,7 @@ func travelCity(r *workbench.Rand, s *agency) workbench.Turn {
 	if r.Chance(0.3) {
 		which, list = "dearest", workbench.From("found.trips").Most("price")
 	}
-	if r.Chance(0.85) {
+	if r.Chance(0.65) {
 		for _, price := range r.Ints(r.Int(2, 3), 5, 95) {
 			s.trip(r, city, price)
 		}
@@ -331,10 +329,10 @@ func travelCity(r *workbench.Rand, s *agency) workbench.Turn {
 		return workbench.Do("found", "find_trips", workbench.Values{"city": city},
 			workbench.If(workbench.From("found.trips").Empty(), workbench.Sorry("%v has no trip.", city), next))
 	}
-	if r.Chance(0.4) {
+	if r.Chance(0.2) {
 		return workbench.Turn{
-			User: r.Phrase(slots, "on which day is the {which} trip to {city}?", "tell me the day of the {which} trip to {city}.",
-				"i want to go to {city} on the {which} trip. what is the day?"),
+			User: r.Phrase(slots, "on which day is the {which} trip to {city}?", "i want to go to {city} on the {which} trip. what is the day?",
+				"tell me the day of the {which} trip to {city}."),
 			Plan: found(lookTrip(name, workbench.Tell("day", name, workbench.From("trip.day")))),
 		}
 	}
@@ -348,34 +346,35 @@ func travelCity(r *workbench.Rand, s *agency) workbench.Turn {
 // travelSwap: cancel one booking and make another, unless the new trip is full.
 func travelSwap(r *workbench.Rand, s *agency) workbench.Turn {
 	traveller := r.Person()
-	old, next := s.add(r, traveller, 0), s.trip(r, r.One(cities...), 0)
+	old, next := s.add(r, traveller, 0, ""), s.trip(r, r.One(cities...), 0)
 	swap := workbench.Do("cancel", "cancel_booking", workbench.Values{"booking": old}, bookPlan(next, traveller))
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"booking": old, "trip": next, "traveller": traveller},
 			"cancel {booking} and book trip {trip} for {traveller} instead.",
 			"{traveller} wants trip {trip} instead of booking {booking}.",
-			"swap booking {booking} of {traveller} for trip {trip}."),
+			"please cancel booking {booking} and book trip {trip} for {traveller}."),
 		Plan: bookingNoun().If(old, "open", lookTrip(next, ifPlace(next, swap))),
 	}
 }
 
-// travelTry: the user says "try to", so the expert does not look first; the tool may refuse.
+// travelTry: the user says "try to", so there is no look first; the tool may refuse,
+// and then something else is tried.
 func travelTry(r *workbench.Rand, s *agency) workbench.Turn {
 	if r.Chance(0.5) {
-		name := s.any(r)
-		s.Bookings[name].Status = r.One("open", "fixed")
+		a, b := s.add(r, r.Person(), 0, r.One("open", r.One(bookingStops...))), s.any(r)
 		return workbench.Turn{
-			User: r.Phrase(workbench.Values{"booking": name}, "try to cancel {booking} at once.",
-				"try to cancel booking {booking}, what is the refund?", "please try to cancel my booking {booking}."),
-			Plan: workbench.Attempt(unbookPlan(name), name, "status"),
+			User: r.Phrase(workbench.Values{"a": a, "b": b}, "try to cancel {a} at once, or if that fails, {b}.",
+				"try to cancel booking {a}, else booking {b}. what is the refund?",
+				"please try to cancel booking {a}, or if that fails, booking {b}."),
+			Plan: unbookPlan(a).OnError(workbench.Attempt(unbookPlan(b).As("other"), b, "status")),
 		}
 	}
-	name, traveller := s.trip(r, r.One(cities...), 0), r.Person()
-	s.Trips[name].Status = r.One("free", "full")
+	a, b, traveller := s.trip(r, r.One(cities...), 0), s.trip(r, r.One(cities...), 0), r.Person()
+	s.Trips[a].Status = r.One("free", r.One(tripStops...))
 	return workbench.Turn{
-		User: r.Phrase(workbench.Values{"trip": name, "traveller": traveller}, "try to book {trip} for {traveller}.",
-			"try to get {traveller} on trip {trip}.", "please try to book trip {trip} for {traveller} at once."),
-		Plan: workbench.Attempt(bookPlan(name, traveller), name, "status"),
+		User: r.Phrase(workbench.Values{"a": a, "b": b, "traveller": traveller}, "try to book {a} for {traveller}, or if that fails, {b}.",
+			"try to book trip {a} for {traveller}, else trip {b}.", "please try to book trip {a} for {traveller}, or if that fails, trip {b}."),
+		Plan: bookPlan(a, traveller).OnError(workbench.Attempt(bookPlan(b, traveller).As("other"), b, "status")),
 	}
 }
 
@@ -384,7 +383,7 @@ func travelBeyond(r *workbench.Rand, s *agency) workbench.Turn {
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"booking": s.any(r), "city": r.One(cities...)},
 			"print a ticket for booking {booking}.", "what is the weather in {city}?", "find a hotel in {city}, please.",
-			"carry my bags for {booking}.", "write a guide to {city}."),
+			"carry my bags for {booking}.", "please write a guide to {city}."),
 		Plan: workbench.Beyond(),
 	}
 }
