@@ -1,6 +1,7 @@
 package task
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,6 +158,9 @@ func fields(text json.RawMessage) map[string]json.RawMessage {
 
 // hasRef reports whether there is a "$ref" anywhere in v.
 func hasRef(v json.RawMessage) bool {
+	if !bytes.Contains(v, []byte(`"$ref"`)) {
+		return false
+	}
 	if object := fields(v); object != nil {
 		if _, ok := object["$ref"]; ok {
 			return true
