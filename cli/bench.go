@@ -60,7 +60,7 @@ real tools, they are called; if not, the model imagines their results. Suites:
 	f.Uint64Var(&o.Seed, "seed", 1, "random `seed` of the tasks")
 	f.BoolVar(&o.Brief, "brief", false, "imagine tool results with the short prompts of the small recipes")
 	f.StringVar(&o.Files.Checklists, "checklists", "", "JSONL `file` with the checklists of the dialogues")
-	f.BoolVar(&o.Files.SkipBad, "skip-bad", false, "skip unreadable lines of the dialogue files instead of failing")
+	f.BoolVar(&o.Files.SkipBad, "skip-bad", false, "skip bad lines of the dialogue files instead of failing")
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object per line for each part and split")
 	return cmd
 }

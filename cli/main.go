@@ -122,7 +122,7 @@ also imagines the results of its tool calls.`,
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetHelpCommand(&cobra.Command{Hidden: true})
-	cmd.AddCommand(a.trainCommand(), a.benchCommand(), reportCommand(), modelCommand(), a.chatCommand(), serveCommand(), versionCommand())
+	cmd.AddCommand(a.trainCommand(), a.benchCommand(), dataCommand(), reportCommand(), modelCommand(), a.chatCommand(), serveCommand(), versionCommand())
 	return cmd
 }
 

@@ -76,7 +76,7 @@ Flags override --set, and --set overrides the recipe. Continue an interrupted ru
 	f.StringVar(&o.Checklists, "checklists", "", "JSONL `file` with the checklists of the dialogues")
 	f.StringVar(&o.FewShot, "few-shot", "", "`which` recorded calls of the task to put into REHEARSE's prompt: none, past (up to the current user turn) or all")
 	f.StringSliceVar(&o.With, "with", nil, "`baselines` to train as well: sft-more, sft-all, real")
-	f.BoolVar(&o.SkipBad, "skip-bad", false, "skip unreadable lines of --data and --checklists instead of failing")
+	f.BoolVar(&o.SkipBad, "skip-bad", false, "skip bad lines of --data and --checklists instead of failing")
 	f.StringVar(&o.Out, "out", "", "run `folder`, new or empty (default: a new folder under runs/)")
 	f.BoolVar(&o.Resume, "resume", false, "continue the run in --out from its last checkpoint")
 	f.Uint64Var(&o.Seed, "seed", 0, "random `seed` (default: the recipe's)")

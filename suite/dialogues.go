@@ -49,7 +49,7 @@ func openDialogues(path string, o Options) (Suite, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.notes = append(d.notes, fmt.Sprintf("Skipped %d dialogues without a checklist and %d unreadable checklists.", dropped, bad))
+		d.notes = append(d.notes, fmt.Sprintf("Skipped %d dialogues without a checklist and %d bad lines of checklists.", dropped, bad))
 	}
 	for i := range tasks {
 		if o.Turns > 0 && len(tasks[i].Turns) > o.Turns {

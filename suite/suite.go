@@ -99,7 +99,7 @@ func (f Family) Usage() string {
 // without files.
 type Options struct {
 	Checklists string  // JSONL of {uuid, checklists}; "" for none
-	SkipBad    bool    // skip unreadable lines
+	SkipBad    bool    // skip bad lines
 	Turns      int     // maximum user turns per task; 0: no limit
 	HeldOut    float64 // share of the dialogues held out for tests
 }

@@ -14,7 +14,7 @@ type row struct {
 	Source     string          `json:"source,omitempty"`
 	Messages   []chat.Message  `json:"messages"`
 	Tools      json.RawMessage `json:"tools"` // a list, or a JSON string that holds one
-	Checklists [][][]Item      `json:"checklists,omitempty"`
+	Checklists checklists      `json:"checklists,omitempty"`
 	World      json.RawMessage `json:"world,omitempty"`
 }
 
@@ -22,6 +22,9 @@ type row struct {
 func (t *Task) UnmarshalJSON(data []byte) error {
 	var r row
 	if err := json.Unmarshal(data, &r); err != nil {
+		return err
+	}
+	if err := told(misspelt[row]("", fields(data), false)); err != nil {
 		return err
 	}
 	tools, err := readTools(r.Tools)
@@ -94,23 +97,17 @@ func (t *Task) dialogue(msgs []chat.Message) error {
 }
 
 // SetChecklist sets the items of each user turn. There must be one list per user turn,
-// and at least one item in total.
+// at least one item in total, and nothing in them that cannot be judged rightly: the
+// error lists all that is wrong.
 func (t *Task) SetChecklist(turns [][]Item) error {
 	if len(turns) != len(t.Turns) {
 		return fmt.Errorf("checklist has %d turns, but the dialogue has %d", len(turns), len(t.Turns))
 	}
-	items := 0
-	for i, list := range turns {
-		for _, item := range list {
-			if item.ID == "" || item.Weight < 0 {
-				return fmt.Errorf("checklist turn %d: an item has no id or a negative weight", i)
-			}
-		}
-		t.Turns[i].Checklist = list
-		items += len(list)
+	if err := told(t.faults(turns)); err != nil {
+		return err
 	}
-	if items == 0 {
-		return fmt.Errorf("checklist is empty")
+	for i, list := range turns {
+		t.Turns[i].Checklist = list
 	}
 	return nil
 }
@@ -134,7 +131,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		judged = judged || len(turn.Checklist) > 0
 	}
 	if judged {
-		r.Checklists = [][][]Item{list}
+		r.Checklists = checklists{list}
 	}
 	return chat.Marshal(r)
 }
@@ -148,6 +145,9 @@ func (t *Task) Relate() {
 		for i := range turn.Checklist {
 			if c := turn.Checklist[i].Check; c != nil && c.Type == Reply && len(c.Contains)+len(c.AnyOf) == 0 {
 				relate(c, t.recorded(u), turn.Checklist)
+				if circle(turn.Checklist) != nil {
+					c.Contains = nil // the call is asked for only after this reply
+				}
 			}
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"envace/internal/seeds"
@@ -21,39 +23,36 @@ import (
 // it also returns the tasks of the good lines.
 func Load(path string, skipBad bool) ([]Task, error) {
 	var tasks []Task
-	bad, err := lines(path, func(data []byte) error {
+	var at []int // the lines of tasks
+	uuids := uuids{}
+	bad, err := lines(path, func(n int, data []byte) error {
+		uuids.note(n, data)
 		var t Task
 		if err := json.Unmarshal(data, &t); err != nil {
 			return err
 		}
-		tasks = append(tasks, t)
+		tasks, at = append(tasks, t), append(at, n)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return sift(tasks, path, bad, skipBad)
+	single := tasks[:0]
+	for i, t := range tasks {
+		if err := uuids.alone(at[i], t.ID); err != nil {
+			bad = append(bad, LineError{at[i], err.Error()})
+			continue
+		}
+		single = append(single, t)
+	}
+	return sift(single, path, bad, skipBad)
 }
 
 // AddChecklists sets the checklists of tasks from a JSONL file of {uuid, checklists}.
 // Tasks without a checklist are dropped; dropped is their number. Bad lines are handled
 // as by Load.
 func AddChecklists(tasks []Task, path string, skipBad bool) (judged []Task, dropped int, err error) {
-	lists := map[string][][]Item{}
-	bad, err := lines(path, func(data []byte) error {
-		var r struct {
-			UUID       string     `json:"uuid"`
-			Checklists [][][]Item `json:"checklists"`
-		}
-		if err := json.Unmarshal(data, &r); err != nil {
-			return err
-		}
-		if r.UUID == "" || len(r.Checklists) == 0 {
-			return errors.New("no uuid or no checklists")
-		}
-		lists[r.UUID] = r.Checklists[0]
-		return nil
-	})
+	lists, bad, err := readChecklists(path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -63,8 +62,8 @@ func AddChecklists(tasks []Task, path string, skipBad bool) (judged []Task, drop
 			dropped++
 			continue
 		}
-		if err := t.SetChecklist(list); err != nil {
-			bad = append(bad, LineError{Text: "task " + t.ID + ": " + err.Error()})
+		if err := t.SetChecklist(list.turns); err != nil {
+			bad = append(bad, LineError{list.line, "task " + t.ID + ": " + err.Error()})
 			continue
 		}
 		judged = append(judged, t)
@@ -73,13 +72,81 @@ func AddChecklists(tasks []Task, path string, skipBad bool) (judged []Task, drop
 	return judged, dropped, err
 }
 
+// judgement is the checklist on a line of a file.
+type judgement struct {
+	line  int
+	turns [][]Item
+}
+
+// readChecklists returns the good lines of a file of checklists by uuid, and the bad ones.
+func readChecklists(path string) (map[string]judgement, []LineError, error) {
+	lists := map[string]judgement{}
+	uuids := uuids{}
+	bad, err := lines(path, func(n int, data []byte) error {
+		uuids.note(n, data)
+		var r struct {
+			UUID       string     `json:"uuid"`
+			Checklists checklists `json:"checklists"`
+		}
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		if err := told(misspelt[row]("", fields(data), false)); err != nil {
+			return err
+		}
+		if r.UUID == "" || len(r.Checklists) == 0 {
+			return errors.New("no uuid or no checklists")
+		}
+		if _, ok := lists[r.UUID]; !ok {
+			lists[r.UUID] = judgement{n, r.Checklists[0]}
+			return nil
+		}
+		return uuids.alone(n, r.UUID)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for id, list := range lists {
+		if err := uuids.alone(list.line, id); err != nil {
+			bad = append(bad, LineError{list.line, err.Error()})
+			delete(lists, id)
+		}
+	}
+	return lists, bad, nil
+}
+
+// uuids are the lines of a file on which each uuid stands.
+type uuids map[string][]int
+
+// note notes the uuid of a line, be the rest of the line good or bad.
+func (u uuids) note(n int, data []byte) {
+	var id string
+	if json.Unmarshal(fields(data)["uuid"], &id) == nil && id != "" {
+		u[id] = append(u[id], n)
+	}
+}
+
+// alone returns an error if line n shares its uuid with others.
+func (u uuids) alone(n int, id string) error {
+	var others []string
+	for _, m := range u[id] {
+		if m != n {
+			others = append(others, strconv.Itoa(m))
+		}
+	}
+	if others == nil {
+		return nil
+	}
+	return fmt.Errorf("uuid %q also stands on line %s: give each its own, or leave one", id, strings.Join(others, ", "))
+}
+
 // LinesError lists every bad line of a file.
 type LinesError struct {
 	Path  string
 	Lines []LineError
 }
 
-// LineError is one bad line. N counts from 1; it is 0 for an error without a line.
+// LineError is one bad line. N counts from 1.
 type LineError struct {
 	N    int
 	Text string
@@ -93,9 +160,6 @@ func (e *LinesError) Error() string {
 	var more []string
 	for i, l := range e.Lines {
 		name := fmt.Sprintf("line %d", l.N)
-		if l.N == 0 {
-			name, l.Text, _ = strings.Cut(l.Text, ": ")
-		}
 		if i < shown {
 			fmt.Fprintf(&b, "\n  %s: %s", name, l.Text)
 			continue
@@ -110,6 +174,7 @@ func (e *LinesError) Error() string {
 
 // sift returns the tasks, the error that lists the bad lines, or both.
 func sift(tasks []Task, path string, bad []LineError, skipBad bool) ([]Task, error) {
+	slices.SortStableFunc(bad, func(a, b LineError) int { return cmp.Compare(a.N, b.N) })
 	switch {
 	case len(bad) == 0 && len(tasks) == 0:
 		return nil, fmt.Errorf("%s: no tasks", path)
@@ -121,8 +186,8 @@ func sift(tasks []Task, path string, bad []LineError, skipBad bool) ([]Task, err
 	return tasks, &LinesError{path, bad}
 }
 
-// lines calls f with each non-blank line and collects its errors.
-func lines(path string, f func(data []byte) error) ([]LineError, error) {
+// lines calls f with each non-blank line and its number and collects its errors.
+func lines(path string, f func(n int, data []byte) error) ([]LineError, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -133,7 +198,7 @@ func lines(path string, f func(data []byte) error) ([]LineError, error) {
 	for n := 1; ; n++ {
 		data, err := r.ReadBytes('\n')
 		if len(bytes.TrimSpace(data)) > 0 {
-			if e := f(data); e != nil {
+			if e := f(n, data); e != nil {
 				bad = append(bad, LineError{n, fault(e)})
 			}
 		}

@@ -82,25 +82,28 @@ func write(t *testing.T, text string) string {
 
 const good = `{"uuid":"a","tools":[{"name":"f","description":"","parameters":{}}],"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"n\": 9007199254740993}"}}]},{"role":"tool","content":"{\"ok\": true}"},{"role":"assistant","content":"done"}],"checklists":[[[{"id":"C0","weight":1,"required_for_next_turn":true}]]]}`
 
+// other is the same dialogue with another uuid.
+var other = strings.Replace(good, `"uuid":"a"`, `"uuid":"b"`, 1)
+
 func TestLoadBadLines(t *testing.T) {
 	for _, tt := range []struct{ name, line, want string }{
 		{"not JSON", `{"uuid":`, "unexpected end"},
 		{"a list", `[]`, "the line is of type array: want an object"},
 		{"uuid is a number", `{"uuid":5}`, "uuid is of type number: want a string"},
-		{"messages are text", `{"uuid":"a","messages":"none"}`, "messages is of type string: want a list"},
-		{"orphan", `{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"tool","content":"y"}]}`, "tool message without a preceding call"},
-		{"no result", `{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"assistant","content":"","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"y"}]}`, "no result"},
-		{"arguments are a list", `{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":"[1]"}}]}]}`, "not a JSON object"},
-		{"arguments are null", `{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":null}}]}]}`, "not a JSON object"},
-		{"arguments are text", `{"uuid":"a","messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":"now"}}]}]}`, "not a JSON object"},
-		{"empty checklist", `{"uuid":"a","messages":[{"role":"user","content":"x"}],"checklists":[[[]]]}`, "checklist is empty"},
-		{"checklist of another length", `{"uuid":"a","messages":[{"role":"user","content":"x"}],"checklists":[[[],[]]]}`, "2 turns"},
+		{"messages are text", `{"uuid":"z","messages":"none"}`, "messages is of type string: want a list"},
+		{"orphan", `{"uuid":"z","messages":[{"role":"user","content":"x"},{"role":"tool","content":"y"}]}`, "tool message without a preceding call"},
+		{"no result", `{"uuid":"z","messages":[{"role":"user","content":"x"},{"role":"assistant","content":"","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"y"}]}`, "no result"},
+		{"arguments are a list", `{"uuid":"z","messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":"[1]"}}]}]}`, "not a JSON object"},
+		{"arguments are null", `{"uuid":"z","messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":null}}]}]}`, "not a JSON object"},
+		{"arguments are text", `{"uuid":"z","messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":"now"}}]}]}`, "not a JSON object"},
+		{"empty checklist", `{"uuid":"z","messages":[{"role":"user","content":"x"}],"checklists":[[[]]]}`, "checklist is empty"},
+		{"checklist of another length", `{"uuid":"z","messages":[{"role":"user","content":"x"}],"checklists":[[[],[]]]}`, "2 turns"},
 		{"no uuid", `{"messages":[{"role":"user","content":"x"}]}`, "no uuid"},
-		{"unknown speaker", `{"uuid":"a","messages":[{"role":"robot","content":"x"}]}`, "unknown role"},
-		{"no user", `{"uuid":"a","messages":[]}`, "no user message"},
+		{"unknown speaker", `{"uuid":"z","messages":[{"role":"robot","content":"x"}]}`, "unknown role"},
+		{"no user", `{"uuid":"z","messages":[]}`, "no user message"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			path := write(t, good+"\n"+tt.line+"\n\n"+good+"\n"+tt.line+"\n")
+			path := write(t, good+"\n"+tt.line+"\n\n"+other+"\n"+tt.line+"\n")
 			tasks, err := Load(path, false)
 			if tasks != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("got %d tasks, %v", len(tasks), err)
@@ -135,7 +138,7 @@ func TestAllBadLinesAreNamed(t *testing.T) {
 
 func TestLoadKeepsWhatIsOdd(t *testing.T) {
 	big := strings.Repeat("x", 1<<20)
-	path := write(t, good+"\n"+strings.Replace(good, `{\"ok\": true}`, big+`\ud800 end`, 1))
+	path := write(t, good+"\n"+strings.Replace(other, `{\"ok\": true}`, big+`\ud800 end`, 1))
 	tasks, err := Load(path, false)
 	if err != nil || len(tasks) != 2 {
 		t.Fatal(len(tasks), err)

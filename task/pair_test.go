@@ -131,7 +131,7 @@ func TestPairingRefuses(t *testing.T) {
 		{"a user that calls", []string{strings.Replace(calling("2:g"), "assistant", "user", 1)}, `message 1: a user message makes calls`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tasks, err := Load(write(t, good+"\n"+dialogueOf(tt.msgs...)+"\n"), true)
+			tasks, err := Load(write(t, other+"\n"+dialogueOf(tt.msgs...)+"\n"), true)
 			if len(tasks) != 1 || err == nil || !strings.HasSuffix(err.Error(), "1 bad lines:\n  line 2: "+tt.want) {
 				t.Errorf("%d tasks, %v", len(tasks), err)
 			}

@@ -72,7 +72,7 @@ func TestAddChecklists(t *testing.T) {
 		t.Errorf("bad lines pass: %v, %v", judged, err)
 	}
 	judged, dropped, err = AddChecklists(tasks, path, true)
-	if len(judged) != 1 || dropped != 1 || err == nil || !strings.Contains(err.Error(), "line 2: no uuid") || !strings.Contains(err.Error(), "task b: checklist has 1 turns, but the dialogue has 2") {
+	if len(judged) != 1 || dropped != 1 || err == nil || !strings.Contains(err.Error(), "line 2: no uuid") || !strings.Contains(err.Error(), "line 3: task b: checklist has 1 turns, but the dialogue has 2") {
 		t.Errorf("%v, %d dropped, %v", judged, dropped, err)
 	}
 }

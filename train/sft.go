@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"envace/chat"
 	"envace/engine"
@@ -93,8 +94,10 @@ func (h Teacher) answer(v rollout.View, result string) ([]Example, error) {
 	return []Example{e}, err
 }
 
-// Example renders the dialogue with and without the message want: the tokens it adds, up
-// to the end-of-message token, are the target.
+// Example renders the dialogue with and without the message want. The tokens are those of
+// the whole rendering: the prompt are those that both begin with, and the target are the
+// rest, up to the end-of-message token. Where a message begins with white space, the
+// border may lie inside a token, which then belongs to the target.
 func (h Teacher) Example(t task.Task, role rollout.Role, msgs []chat.Message, tools []chat.Function, want chat.Message) (Example, error) {
 	prompt, err := h.Renderer.Prompt(msgs, tools, h.Options)
 	if err != nil {
@@ -106,14 +109,31 @@ func (h Teacher) Example(t task.Task, role rollout.Role, msgs []chat.Message, to
 	if err != nil {
 		return Example{}, fmt.Errorf("task %s: %w", t.ID, err)
 	}
-	if len(whole) <= len(prompt) || !slices.Equal(whole[:len(prompt)], prompt) {
+	border := shared(prompt, whole)
+	if border < len(prompt) && !h.continues(prompt, whole) || border == 0 || border == len(whole) {
 		return Example{}, fmt.Errorf("task %s: the template does not continue its own prompt", t.ID)
 	}
-	target := whole[len(prompt):]
+	prompt, target := whole[:border:border], whole[border:]
 	if i := slices.IndexFunc(target, func(id int) bool { return slices.Contains(h.Renderer.Stop(), id) }); i >= 0 {
 		target = target[:i+1]
 	}
 	return Example{t.ID, role, prompt, target}, nil
+}
+
+// shared returns the length of what a and b begin with alike.
+func shared(a, b []int) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// continues reports whether the text of whole goes on where that of prompt ends, even if
+// it is cut into other tokens there.
+func (h Teacher) continues(prompt, whole []int) bool {
+	before, all := h.Renderer.Text(prompt), h.Renderer.Text(whole)
+	return len(all) > len(before) && strings.HasPrefix(all, before)
 }
 
 // Datum returns the example with weight w for each target token.

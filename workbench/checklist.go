@@ -118,7 +118,7 @@ func (l *checklist) call(p *Plan, when []task.Cond, weight float64) {
 func (l *checklist) result(p *Plan, when []task.Cond, weight float64) {
 	recorded, _ := l.course.answer(p.id)
 	l.add(task.Item{
-		ID: p.id + ".refused", Focus: "tool.content", Weight: weight, DependsOn: []string{p.id},
+		ID: l.free(p.id + ".refused"), Focus: "tool.content", Weight: weight, DependsOn: []string{p.id},
 		Question: fmt.Sprintf("does %s answer with an error?", p.tool),
 		Pass:     "the call cannot be carried out, and the result says so",
 		Check:    &task.Check{Type: task.ToolResult, When: when, Of: p.id, ExpectError: true, Recorded: recorded},
@@ -126,17 +126,13 @@ func (l *checklist) result(p *Plan, when []task.Cond, weight float64) {
 }
 
 func (l *checklist) reply(p *Plan, when []task.Cond, writes []string, weight float64) {
-	id := "reply"
-	for n := 2; l.has(id); n++ {
-		id = fmt.Sprintf("reply.%d", n)
-	}
 	check := p.check(l.plan)
 	check.When = when
 	if text, err := l.course.reply.say(l.course.answer); err == nil && p == l.course.reply {
 		check.Expert = text
 	}
 	l.add(task.Item{
-		ID: id, Focus: "assistant.content.user_visible_reply", Required: true, Weight: weight,
+		ID: l.free("reply"), Focus: "assistant.content.user_visible_reply", Required: true, Weight: weight,
 		DependsOn: union(writes, items(refs(p.values))),
 		Question:  "does the reply tell the user what came of it?",
 		Pass:      fmt.Sprintf("it says in effect: %q%s, in at most %d words", p.wording(), describe(when), check.MaxWords),
@@ -209,6 +205,15 @@ func (p *Plan) replies() []*Plan {
 // small are the words of replies that may be others, and those that [Plan.Any]
 // asks for.
 var small = strings.Fields("done sorry yes no it i the a of is was in to by for has goes cannot do that")
+
+// free returns id or, if an item has it, id with a number.
+func (l *checklist) free(id string) string {
+	out := id
+	for n := 2; l.has(out); n++ {
+		out = fmt.Sprintf("%s.%d", id, n)
+	}
+	return out
+}
 
 func (l *checklist) has(id string) bool {
 	for _, item := range l.items {

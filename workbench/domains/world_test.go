@@ -137,7 +137,13 @@ func TestForeignTasks(t *testing.T) {
 }
 
 func TestExportComesBack(t *testing.T) {
-	all, err := Tasks("calendar", 3, "rl", 20)
+	for _, d := range All() {
+		t.Run(d.Name, func(t *testing.T) { exported(t, d.Name) })
+	}
+}
+
+func exported(t *testing.T, domain string) {
+	all, err := Tasks(domain, 3, "rl", 20)
 	if err != nil {
 		t.Fatal(err)
 	}
