@@ -25,7 +25,7 @@ type partScore struct {
 	Split   suite.Split `json:"split"`
 	World   string      `json:"world"` // run.Real or run.Rehearsal
 	N       int         `json:"n"`
-	Of      int         `json:"of,omitempty"` // how many there are, where the others could not be played
+	Of      int         `json:"of,omitempty"` // how many there are, where the others could not be played or scored
 	Success float64     `json:"success"`
 	CI95    [2]float64  `json:"ci95"`
 	Reward  float64     `json:"reward"` // mean checklist reward
@@ -46,7 +46,7 @@ func runBench(ctx context.Context, o benchOptions, s suite.Suite) error {
 	for _, p := range parts(o.Suite, s) {
 		for _, split := range []suite.Split{suite.Test, suite.HeldOut} {
 			score, failed := benchPart(ctx, o, policy, p, split, progress)
-			if score.N > 0 {
+			if score.N > 0 || score.Of > 0 {
 				scores = append(scores, score)
 			}
 			if err = failed; err != nil {
@@ -87,15 +87,21 @@ func benchPart(ctx context.Context, o benchOptions, policy rollout.Policy, p sui
 	}
 	progress.Stage(p.Name, 0, len(tasks))
 	var solved []bool
+	played := 0
 	for chunk := range slices.Chunk(tasks, together) {
 		eps, failed := rollout.PlayAll(ctx, chunk, func(i int) rollout.Game { return o.game(policy, worlds, chunk[i]) })
 		for _, ep := range eps {
 			if ep == nil { // not played to its end
 				continue
 			}
+			played++
 			score, err := p.Score(context.WithoutCancel(ctx), ep)
 			if err != nil {
 				return out, fmt.Errorf("score task %s: %w", ep.Task.ID, err)
+			}
+			if score.Undecided {
+				out.Of = len(tasks)
+				continue
 			}
 			solved = append(solved, score.Success)
 			out.add(ep)
@@ -106,7 +112,7 @@ func benchPart(ctx context.Context, o benchOptions, policy rollout.Policy, p sui
 			out.Of = len(tasks)
 			return out, failed
 		}
-		progress.Done(len(solved), fmt.Sprintf("success %.1f %%", 100*out.Success))
+		progress.Done(played, fmt.Sprintf("success %.1f %%", 100*out.Success))
 	}
 	return out, nil
 }

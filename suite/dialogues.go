@@ -19,14 +19,18 @@ func Dialogues() Family {
 
 // dialogues holds the tasks of a file of recorded dialogues.
 type dialogues struct {
-	files       []string
-	learn, held []task.Task
-	notes       []string
+	files                   []string
+	learn, validation, held []task.Task
+	notes                   []string
 }
 
 // splitSeed splits the dialogues the same way in every run, so that no run is tested on
-// dialogues that another run with the same file was trained on.
-const splitSeed = 1
+// dialogues that another run with the same file was trained on. validationSeed does so
+// with validation, which gets about half as many dialogues as the tests.
+const (
+	splitSeed      = 1
+	validationSeed = 2
+)
 
 func openDialogues(path string, o Options) (Suite, error) {
 	if path == "" {
@@ -58,6 +62,7 @@ func openDialogues(path string, o Options) (Suite, error) {
 		tasks[i].Relate()
 	}
 	d.learn, d.held = task.Split(tasks, o.HeldOut, splitSeed)
+	d.learn, d.validation = task.Split(d.learn, o.HeldOut/2, validationSeed)
 	if len(d.held) == 0 {
 		d.notes = append(d.notes, fmt.Sprintf("No dialogue is held out (data.held_out is %g), so there are no tests.", o.HeldOut))
 	}
@@ -81,6 +86,8 @@ func (d *dialogues) Tasks(split Split, n int, _ uint64) ([]task.Task, error) {
 	switch split {
 	case SFT, RL:
 		tasks = d.learn
+	case Validation:
+		tasks = d.validation
 	case Test:
 		tasks = d.held
 	}

@@ -19,10 +19,11 @@ type Split string
 
 // The splits.
 const (
-	SFT     Split = "sft"      // fine-tuning on the expert's episodes
-	RL      Split = "rl"       // rehearsal RL; REHEARSE's prompt contains the expert's recorded calls
-	Test    Split = "test"     // tests on the same kinds of tasks as in training
-	HeldOut Split = "held_out" // tests on tools or domains that training never uses
+	SFT        Split = "sft"        // fine-tuning on the expert's episodes
+	RL         Split = "rl"         // rehearsal RL; REHEARSE's prompt contains the expert's recorded calls
+	Validation Split = "validation" // measured during training, to choose settings and checkpoints by
+	Test       Split = "test"       // tests on the same kinds of tasks as in training
+	HeldOut    Split = "held_out"   // tests on tools or domains that training never uses
 )
 
 // Suite is a source of tasks with a ground-truth score. Its methods must be safe for

@@ -90,13 +90,18 @@ func TestDialogues(t *testing.T) {
 		return out
 	}
 	s := open(Options{HeldOut: 0.25, Turns: 1})
-	train, test := ids(tasks(s, SFT, 0, 1)), ids(tasks(s, Test, 0, 1))
-	if len(test) < 30 || len(test) > 70 || len(train)+len(test) != 200 || len(tasks(s, HeldOut, 0, 1)) != 0 {
+	train, validation, test := ids(tasks(s, SFT, 0, 1)), ids(tasks(s, Validation, 0, 1)), ids(tasks(s, Test, 0, 1))
+	if len(test) < 30 || len(test) > 70 || len(validation) < 10 || len(validation) > 35 || len(train)+len(validation)+len(test) != 200 || len(tasks(s, HeldOut, 0, 1)) != 0 {
 		t.Errorf("%d to train on, %d to test on", len(train), len(test))
 	}
 	for id := range test {
+		if train[id] || validation[id] {
+			t.Errorf("%s is in two splits", id)
+		}
+	}
+	for id := range validation {
 		if train[id] {
-			t.Errorf("%s is in both splits", id)
+			t.Errorf("%s is in two splits", id)
 		}
 	}
 	if again := ids(tasks(open(Options{HeldOut: 0.25}), Test, 0, 99)); !reflect.DeepEqual(again, test) {

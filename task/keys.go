@@ -21,25 +21,25 @@ func (c *checklists) UnmarshalJSON(data []byte) error {
 		return errors.New(strings.Replace(fault(err), "the line", "checklists (list, user turn, item)", 1))
 	}
 	*c = make(checklists, len(raw))
-	var found []string
-	for k, turns := range raw {
-		(*c)[k] = make([][]Item, len(turns))
-		for u, list := range turns {
-			for i, text := range list {
-				var item Item
-				why := itemKeys(text)
-				err := json.Unmarshal(text, &item)
-				if err != nil {
-					why = append(why, strings.TrimPrefix(fault(err), "the line "))
-				}
-				for _, w := range why {
-					found = append(found, place(u, called(i, item.ID))+w)
-				}
-				(*c)[k][u] = append((*c)[k][u], item)
-			}
-		}
-		break // only the first checklist is used
+	if len(raw) == 0 {
+		return nil
 	}
+	var found []string
+	used := make([][]Item, len(raw[0])) // only the first checklist is used
+	for u, list := range raw[0] {
+		for i, text := range list {
+			var item Item
+			why := itemKeys(text)
+			if err := json.Unmarshal(text, &item); err != nil {
+				why = append(why, strings.TrimPrefix(fault(err), "the line "))
+			}
+			for _, w := range why {
+				found = append(found, place(u, called(i, item.ID))+w)
+			}
+			used[u] = append(used[u], item)
+		}
+	}
+	(*c)[0] = used
 	return told(found)
 }
 

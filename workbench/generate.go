@@ -128,11 +128,11 @@ func (d Domain) task(seed uint64, s setting, courses []*course, tools []chat.Fun
 	return t
 }
 
-// Tasks returns n different tasks of a split: "sft", "rl" or "test". The splits are
-// disjoint for all seeds: the kinds and entities of a task determine its split.
+// Tasks returns n different tasks of a split: "sft", "rl", "validation" or "test". The
+// splits are disjoint for all seeds: the kinds and entities of a task determine its split.
 func (d Domain) Tasks(seed uint64, split string, n int) ([]task.Task, error) {
 	if !slices.Contains(splits[:], split) {
-		return nil, fmt.Errorf("domain %s: unknown split %q (want sft, rl or test)", d.Name, split)
+		return nil, fmt.Errorf("domain %s: unknown split %q (want sft, rl, validation or test)", d.Name, split)
 	}
 	var out []task.Task
 	seen, tools := map[string]bool{}, d.Functions()
@@ -155,9 +155,8 @@ func (d Domain) Tasks(seed uint64, split string, n int) ([]task.Task, error) {
 	return out, nil
 }
 
-// The splits by share: half of all fingerprints are for SFT, three tenths for RL, a fifth
-// for tests.
-var splits = [10]string{"sft", "rl", "test", "sft", "rl", "sft", "sft", "rl", "test", "sft"}
+// splits are the tenths of all fingerprints.
+var splits = [10]string{"sft", "rl", "test", "sft", "rl", "sft", "sft", "rl", "test", "validation"}
 
 func splitOf(mark string) string {
 	return splits[hash(mark)%uint64(len(splits))]

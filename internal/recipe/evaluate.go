@@ -60,21 +60,25 @@ func (pl *pipeline) game(policy rollout.Policy, worlds rollout.Worlds, t task.Ta
 // realWorlds returns the suite's worlds, whatever the cast.
 func (pl *pipeline) realWorlds(rollout.Cast) rollout.Worlds { return pl.suite.Worlds() }
 
-// solved scores episodes with the suite: it returns whether each did what its task asks,
-// and records on the episode why not.
-func (pl *pipeline) solved(eps []*rollout.Episode) ([]bool, error) {
-	out := make([]bool, len(eps))
-	for i, ep := range eps {
+// solved scores episodes with the suite: it returns those that it could decide and
+// whether each did what its task asks, and records on every episode why not.
+func (pl *pipeline) solved(eps []*rollout.Episode) (decided []*rollout.Episode, success []bool, err error) {
+	for _, ep := range eps {
 		score, err := pl.suite.Score(pl.stop, ep)
 		if err != nil {
-			return nil, fmt.Errorf("score task %s: %w", ep.Task.ID, err)
+			return nil, nil, fmt.Errorf("score task %s: %w", ep.Task.ID, err)
 		}
-		ep.Metrics["success"], ep.Why = 0, score.Why
-		if out[i] = score.Success; out[i] {
+		ep.Why = score.Why
+		if score.Undecided {
+			continue
+		}
+		decided, success = append(decided, ep), append(success, score.Success)
+		ep.Metrics["success"] = 0
+		if score.Success {
 			ep.Metrics["success"] = 1
 		}
 	}
-	return out, nil
+	return decided, success, nil
 }
 
 // fidelity compares imagined results with those of the real world, or with the recorded
@@ -97,7 +101,7 @@ func (pl *pipeline) fidelity(eps []*rollout.Episode) (rollout.Fidelity, error) {
 }
 
 // test returns the stage that scores the engine's current weights as system: on every
-// split in its own world, and in rehearsal on the curve's tasks.
+// split in its own world, and once more in rehearsal.
 func (pl *pipeline) test(system string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		pl.progress.Stage("test "+system, 0, 0)
@@ -118,7 +122,7 @@ func (pl *pipeline) test(system string) func(ctx context.Context) error {
 		if !real || system == "base" {
 			return nil
 		}
-		return pl.score(sampler, system, test{SplitID, run.Rehearsal, pl.splits.curve}, pl.imagined)
+		return pl.score(sampler, system, pl.splits.rehearsed, pl.imagined)
 	}
 }
 
@@ -135,17 +139,17 @@ func (pl *pipeline) score(sampler engine.Sampler, system string, t test, worlds 
 }
 
 func (pl *pipeline) keepScore(system string, t test, eps []*rollout.Episode) error {
-	outcomes, err := pl.solved(eps)
+	decided, outcomes, err := pl.solved(eps)
 	if err != nil {
 		return fmt.Errorf("test %s: %w", system, err)
 	}
-	s := score{System: system, World: t.world, Split: t.split, Outcomes: outcomes}
+	s := score{System: system, World: t.world, Split: t.split, Outcomes: outcomes, Undecided: len(eps) - len(decided)}
 	if s.Fidelity, err = pl.fidelity(eps); err != nil {
 		return err
 	}
-	n := float64(len(eps))
+	n := float64(len(decided))
 	hits := 0
-	for i, ep := range eps {
+	for i, ep := range decided {
 		s.Tasks = append(s.Tasks, ep.Task.ID)
 		s.Reward += ep.Reward / n
 		s.Tokens += ep.Metrics["tokens_rehearsal"] / n
@@ -157,7 +161,11 @@ func (pl *pipeline) keepScore(system string, t test, eps []*rollout.Episode) err
 		}
 	}
 	pl.state.Scores = append(pl.state.Scores, s)
-	pl.progress.Printf("%-20s %-10s %-17s %3d of %3d tasks (%.1f %%)", system, t.world, t.split, hits, len(eps), 100*float64(hits)/n)
+	undecided := ""
+	if s.Undecided > 0 {
+		undecided = fmt.Sprintf(", %d more undecided", s.Undecided)
+	}
+	pl.progress.Printf("%-20s %-10s %-17s %3d of %3d tasks (%.1f %%)%s", system, t.world, t.split, hits, len(decided), 100*float64(hits)/max(n, 1), undecided)
 	pl.dir.Labels = run.Labels{System: system, Split: t.split}
 	return pl.dir.Episodes("test "+system, 0, eps)
 }
@@ -174,21 +182,16 @@ func (pl *pipeline) measure(ctx context.Context, stage string, step int) error {
 	}
 	m := map[string]float64{}
 	if pl.suite.Worlds() != nil {
-		held := pl.splits.tests[1].tasks
-		held = held[:min(len(held), max(1, pl.Eval.Curve/2))]
-		for name, tasks := range map[string][]task.Task{"success_id": pl.splits.curve, "success_ood": held} {
-			if len(tasks) == 0 {
-				continue
-			}
-			eps, err := pl.play(sampler, tasks, pl.realWorlds)
-			if err != nil {
-				return err
-			}
-			outcomes, err := pl.solved(eps)
-			if err != nil {
-				return err
-			}
-			m[name] = rate(outcomes)
+		eps, err := pl.play(sampler, pl.splits.curve, pl.realWorlds)
+		if err != nil {
+			return err
+		}
+		_, outcomes, err := pl.solved(eps)
+		if err != nil {
+			return err
+		}
+		if len(outcomes) > 0 {
+			m["success"] = rate(outcomes)
 		}
 	}
 	eps, err := pl.play(sampler, pl.splits.curve, pl.imagined)

@@ -187,6 +187,11 @@ func (pl *pipeline) notes() []string {
 			"In training, REHEARSE's prompt contains the recorded calls of the task's expert; in test-time rehearsal it contains no recorded calls.",
 			"SFT uses the SFT tasks only. Rehearsal RL uses other tasks: their user messages, checklists, and the expert's recorded calls with results.")
 	}
+	for _, s := range pl.state.Scores {
+		if s.Undecided > 0 {
+			notes = append(notes, fmt.Sprintf("%s, %s, %s: %d episodes could not be scored, and are in no figure.", s.System, s.World, s.Split, s.Undecided))
+		}
+	}
 	for _, w := range Baselines {
 		if !slices.Contains(pl.With, w) {
 			notes = append(notes, "Baseline not run: "+w+" (--with "+w+").")

@@ -21,6 +21,7 @@ const (
 type splits struct {
 	sft, rl, curve []task.Task
 	tests          []test
+	rehearsed      test // test tasks once more, in rehearsal; none if the tests are in rehearsal
 	notes          []string
 }
 
@@ -31,8 +32,8 @@ type test struct {
 	tasks []task.Task
 }
 
-// testSeed is the seed of the test tasks: the same for every run seed, and never used
-// for tuning settings.
+// testSeed is the seed of the test tasks and of the curve's: the same for every run
+// seed. Choose settings by the curve, whose tasks are in no test.
 const testSeed = 2
 
 // load reads or generates the data and checks it before anything else happens.
@@ -55,8 +56,11 @@ func (pl *pipeline) load() (err error) {
 		pl.splits.rl = draw("data.rl", suite.RL, pl.Data.RL, pl.Seed)
 	}
 	var id, ood []task.Task
-	if n := max(pl.Eval.Tasks, pl.Eval.Curve); n > 0 {
-		id = draw("eval.tasks", suite.Test, n, testSeed)
+	if pl.Eval.Curve > 0 && pl.Eval.Every > 0 {
+		pl.splits.curve = draw("eval.curve", suite.Validation, pl.Eval.Curve, testSeed)
+	}
+	if pl.Eval.Tasks > 0 {
+		id = draw("eval.tasks", suite.Test, pl.Eval.Tasks, testSeed)
 	}
 	if pl.Eval.HeldOut > 0 {
 		ood = draw("eval.held_out", suite.HeldOut, pl.Eval.HeldOut, testSeed)
@@ -68,8 +72,10 @@ func (pl *pipeline) load() (err error) {
 	if pl.suite.Worlds() != nil {
 		world = run.Real
 	}
-	pl.splits.curve = id[:min(pl.Eval.Curve, len(id))]
-	pl.splits.tests = []test{{SplitID, world, id[:min(pl.Eval.Tasks, len(id))]}, {SplitOOD, world, ood}}
+	pl.splits.tests = []test{{SplitID, world, id}, {SplitOOD, world, ood}}
+	if world == run.Real {
+		pl.splits.rehearsed = test{SplitID, run.Rehearsal, id[:min(pl.Eval.Curve, len(id))]}
+	}
 	pl.splits.notes = pl.notices()
 	return pl.enough()
 }
@@ -79,6 +85,9 @@ func (pl *pipeline) notices() []string {
 	var notes []string
 	if s, ok := pl.suite.(suite.Noted); ok {
 		notes = append(notes, s.Notes()...)
+	}
+	if len(pl.splits.curve) == 0 && pl.Eval.Curve > 0 && pl.Eval.Every > 0 {
+		notes = append(notes, fmt.Sprintf("Suite %s has no tasks for validation, so nothing is measured between the steps of RL.", pl.Data.Suite))
 	}
 	if pl.Data.FewShot == rollout.FewShotAll {
 		notes = append(notes, "REHEARSE's prompt contains the recorded results of all user turns, including later ones: imagined results may leak information from later in the dialogue.")

@@ -101,14 +101,15 @@ func (s *state) back() bool {
 
 // score is what one system did on one split.
 type score struct {
-	System   string           `json:"system"`
-	World    string           `json:"world"`
-	Split    string           `json:"split"`
-	Outcomes []bool           `json:"outcomes"`        // by task, in the order of the split
-	Tasks    []string         `json:"tasks,omitempty"` // their ids; older versions did not write them
-	Reward   float64          `json:"reward"`
-	Tokens   float64          `json:"tokens"` // mean number of tokens sampled per task
-	Fidelity rollout.Fidelity `json:"fidelity"`
+	System    string           `json:"system"`
+	World     string           `json:"world"`
+	Split     string           `json:"split"`
+	Outcomes  []bool           `json:"outcomes"`            // by decided task, in the order of the split
+	Tasks     []string         `json:"tasks,omitempty"`     // their ids; older versions did not write them
+	Undecided int              `json:"undecided,omitempty"` // episodes that could not be scored
+	Reward    float64          `json:"reward"`
+	Tokens    float64          `json:"tokens"` // mean number of tokens sampled per task
+	Fidelity  rollout.Fidelity `json:"fidelity"`
 }
 
 // read reads a state.
@@ -204,7 +205,7 @@ func (s *state) covers(stage string, step int) bool {
 // system is a score as the report has it.
 func (x score) system(seed uint64) run.System {
 	s := run.NewSystem(x.System, x.World, x.Split, seed, x.Outcomes)
-	s.Tokens = x.Tokens
+	s.Tokens, s.Undecided = x.Tokens, x.Undecided
 	if len(x.Tasks) == len(x.Outcomes) {
 		s.Outcomes = run.NewOutcomes(x.Tasks, x.Outcomes)
 	}

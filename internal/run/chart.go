@@ -32,8 +32,8 @@ func (s series) value(p Point) float64 {
 
 // panels are the charts of the page; those without data are omitted.
 var panels = []panel{
-	{Title: "Success with real tools", Note: "on tasks not used in training", rate: true, series: []series{
-		{key: "success_id", label: "in distribution"}, {key: "success_ood", label: "held-out domains"}}},
+	{Title: "Success with real tools", Note: "on tasks used neither in training nor in tests", rate: true, series: []series{
+		{key: "success", label: "validation"}}},
 	{Title: "Reward in rehearsal", Note: "mean over the rows of a step, by role", series: []series{
 		{key: "reward_act", label: "act"}, {key: "reward_rehearse", label: "rehearse"}}},
 	{Title: "Fidelity of imagined results", Note: "share that matches the real tool", rate: true, series: []series{

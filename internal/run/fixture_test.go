@@ -79,7 +79,7 @@ func madeUpReport() Report {
 			"reward_act": .45 + .4*f + .03*math.Sin(float64(s)), "reward_rehearse": .5 + .4*f + .04*math.Cos(float64(3*s)),
 			"groups": 32, "groups_dead": math.Round(3 + 10*f), "imagined_errors": .2 - .05*f, "tokens_act": 5200 - 900*f, "tokens_rehearse": 3100 + 300*math.Sin(float64(s)), "kl": .001 * f, "never_finite": math.NaN()}
 		if s%10 == 0 || s == 59 {
-			v["success_id"], v["success_ood"] = .68+.15*f, .32+.18*f
+			v["success"] = .68 + .15*f
 			v["fidelity_class"], v["fidelity_exact"] = .82+.11*f, .55+.16*f
 		}
 		r.Curve = append(r.Curve, Point{Stage: "rl", Step: s, Values: v})

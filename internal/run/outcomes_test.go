@@ -110,6 +110,15 @@ func TestRecompute(t *testing.T) {
 	if _, err := other.Recompute(); err == nil || !strings.Contains(err.Error(), "not of the same tasks") {
 		t.Errorf("other tasks: %v", err)
 	}
+	undecided, _ := told(t)
+	delete(undecided.Systems[0].Outcomes, "desk-3")
+	undecided.Systems[0].Undecided = 1
+	if _, err := undecided.Recompute(); err != nil {
+		t.Errorf("an undecided task: %v", err)
+	}
+	if c := undecided.Comparisons[0]; c.N != want.Comparisons[0].N-1 || undecided.Systems[0].Undecided != 1 || undecided.Systems[1].N != want.Systems[1].N {
+		t.Errorf("an undecided task: compared on %d, of %d and %d", c.N, undecided.Systems[0].N, undecided.Systems[1].N)
+	}
 	flipped, _ := told(t)
 	flipped.Systems[0].Outcomes["desk-3"] = !flipped.Systems[0].Outcomes["desk-3"]
 	if changed, err := flipped.Recompute(); err != nil || len(changed) != 2 {

@@ -61,6 +61,8 @@ type System struct {
 	CI95    [2]float64 `json:"ci95"`
 	Seed    uint64     `json:"seed"`
 	Tokens  float64    `json:"tokens,omitempty"` // mean tokens sampled per task
+	// Undecided is how many episodes more could not be scored. They are in no figure.
+	Undecided int `json:"undecided,omitempty"`
 	// Outcomes say by task whether it succeeded: all that the interval depends on.
 	Outcomes Outcomes `json:"outcomes,omitempty"`
 }
@@ -94,6 +96,16 @@ func (o Outcomes) Success() []bool {
 	}
 	return out
 }
+
+// both returns the outcomes of the tasks that other has too.
+func (o Outcomes) both(other Outcomes) Outcomes {
+	out := maps.Clone(o)
+	maps.DeleteFunc(out, func(id string, _ bool) bool { _, ok := other[id]; return !ok })
+	return out
+}
+
+// without counts the tasks that other does not have.
+func (o Outcomes) without(other Outcomes) int { return len(o) - len(o.both(other)) }
 
 // NewSystem returns the success rate of one system with its Wilson interval.
 func NewSystem(name, world, split string, seed uint64, success []bool) System {
@@ -131,12 +143,14 @@ func NewComparison(a, b, split string, seed uint64, outcomesA, outcomesB []bool)
 	return c
 }
 
-// Compare compares two systems of the same world and split by their outcomes.
+// Compare compares two systems of the same world and split by their outcomes, on the
+// tasks that are decided for both.
 func Compare(a, b System, seed uint64) (Comparison, error) {
-	if !slices.Equal(slices.Sorted(maps.Keys(a.Outcomes)), slices.Sorted(maps.Keys(b.Outcomes))) {
+	onlyA, onlyB := a.Outcomes.without(b.Outcomes), b.Outcomes.without(a.Outcomes)
+	if onlyA > b.Undecided || onlyB > a.Undecided {
 		return Comparison{}, fmt.Errorf("%s and %s, %s: their outcomes are not of the same tasks", a.Name, b.Name, a.Split)
 	}
-	c := NewComparison(a.Name, b.Name, a.Split, seed, a.Outcomes.Success(), b.Outcomes.Success())
+	c := NewComparison(a.Name, b.Name, a.Split, seed, a.Outcomes.both(b.Outcomes).Success(), b.Outcomes.both(a.Outcomes).Success())
 	c.World = a.World
 	return c, nil
 }
@@ -153,7 +167,7 @@ func (r *Report) Recompute() (changed []string, err error) {
 		if now.N != s.N || math.Abs(now.Success-s.Success) > 1e-6 || !near(now.CI95, s.CI95) {
 			changed = append(changed, fmt.Sprintf("%s, %s, %s", s.Name, s.World, s.Split))
 		}
-		now.Tokens, now.Outcomes = s.Tokens, s.Outcomes
+		now.Tokens, now.Outcomes, now.Undecided = s.Tokens, s.Outcomes, s.Undecided
 		r.Systems[i] = now
 	}
 	for i, c := range r.Comparisons {

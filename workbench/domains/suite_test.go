@@ -321,7 +321,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 func TestSplitsShareNothing(t *testing.T) {
 	for _, d := range All() {
 		in := map[string]string{}
-		for _, split := range []string{"sft", "rl", "test"} {
+		for _, split := range []string{"sft", "rl", "validation", "test"} {
 			list, err := d.Tasks(1, split, some(150))
 			if err != nil {
 				t.Fatal(err)
