@@ -21,16 +21,17 @@ import (
 
 // partScore is a model's result on one split of one part of a suite.
 type partScore struct {
-	Part    string      `json:"part"`
-	Split   suite.Split `json:"split"`
-	World   string      `json:"world"` // run.Real or run.Rehearsal
-	N       int         `json:"n"`
-	Of      int         `json:"of,omitempty"` // how many there are, where the others could not be played or scored
-	Success float64     `json:"success"`
-	CI95    [2]float64  `json:"ci95"`
-	Reward  float64     `json:"reward"` // mean checklist reward
-	Tokens  float64     `json:"tokens"` // mean number of tokens sampled per episode
-	Seconds float64     `json:"seconds"`
+	Part      string      `json:"part"`
+	Split     suite.Split `json:"split"`
+	World     string      `json:"world"` // run.Real or run.Rehearsal
+	N         int         `json:"n"`
+	Of        int         `json:"of,omitempty"`        // how many there are, where the others could not be played
+	Undecided int         `json:"undecided,omitempty"` // episodes more, which could not be scored
+	Success   float64     `json:"success"`
+	CI95      [2]float64  `json:"ci95"`
+	Reward    float64     `json:"reward"` // mean checklist reward
+	Tokens    float64     `json:"tokens"` // mean number of tokens sampled per episode
+	Seconds   float64     `json:"seconds"`
 }
 
 // runBench plays the tests of each part of s. What was finished is printed even
@@ -46,7 +47,7 @@ func runBench(ctx context.Context, o benchOptions, s suite.Suite) error {
 	for _, p := range parts(o.Suite, s) {
 		for _, split := range []suite.Split{suite.Test, suite.HeldOut} {
 			score, failed := benchPart(ctx, o, policy, p, split, progress)
-			if score.N > 0 || score.Of > 0 {
+			if score.N+score.Undecided > 0 {
 				scores = append(scores, score)
 			}
 			if err = failed; err != nil {
@@ -87,20 +88,18 @@ func benchPart(ctx context.Context, o benchOptions, policy rollout.Policy, p sui
 	}
 	progress.Stage(p.Name, 0, len(tasks))
 	var solved []bool
-	played := 0
 	for chunk := range slices.Chunk(tasks, together) {
 		eps, failed := rollout.PlayAll(ctx, chunk, func(i int) rollout.Game { return o.game(policy, worlds, chunk[i]) })
 		for _, ep := range eps {
 			if ep == nil { // not played to its end
 				continue
 			}
-			played++
 			score, err := p.Score(context.WithoutCancel(ctx), ep)
 			if err != nil {
 				return out, fmt.Errorf("score task %s: %w", ep.Task.ID, err)
 			}
 			if score.Undecided {
-				out.Of = len(tasks)
+				out.Undecided++
 				continue
 			}
 			solved = append(solved, score.Success)
@@ -112,7 +111,7 @@ func benchPart(ctx context.Context, o benchOptions, policy rollout.Policy, p sui
 			out.Of = len(tasks)
 			return out, failed
 		}
-		progress.Done(played, fmt.Sprintf("success %.1f %%", 100*out.Success))
+		progress.Done(out.N+out.Undecided, fmt.Sprintf("success %.1f %%", 100*out.Success))
 	}
 	return out, nil
 }
@@ -157,6 +156,9 @@ func printScores(w io.Writer, scores []partScore) error {
 		n := fmt.Sprint(s.N)
 		if s.Of > 0 {
 			n = fmt.Sprintf("%d of %d", s.N, s.Of)
+		}
+		if s.Undecided > 0 {
+			n += fmt.Sprintf(" (%d more undecided)", s.Undecided)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%.1f %%\t%.1f – %.1f %%\t%.3f\t%.0f\t%s\t%s\n", s.Part, n, 100*s.Success, 100*s.CI95[0], 100*s.CI95[1], s.Reward, s.Tokens, tools, cmp.Or(split, string(s.Split)))
 	}

@@ -33,7 +33,8 @@ func (Rehearsal) Close() error { return nil }
 type FewShot string
 
 // The choices. With FewShotAll, results of later user turns can leak into earlier ones;
-// FewShotPast cannot leak and is the default.
+// FewShotPast, the default, shows those of the current user turn and earlier ones, so
+// that results can leak within a user turn only.
 const (
 	FewShotNone FewShot = "none"
 	FewShotPast FewShot = "past" // of the user turns up to the current one

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"envace/internal/seeds"
 	"envace/rollout"
@@ -74,15 +77,20 @@ func (s *Suite) Tasks(split suite.Split, n int, seed uint64) ([]task.Task, error
 	if n < 1 {
 		return nil, errors.New("the number of tasks is unlimited: want at least 1")
 	}
-	var out []task.Task
+	drawn := make([][]task.Task, len(domains))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, d := range domains {
 		share := n*(i+1)/len(domains) - n*i/len(domains)
-		tasks, err := d.Tasks(seed, part, share)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, tasks...)
+		g.Go(func() (err error) {
+			drawn[i], err = d.Tasks(seed, part, share)
+			return err
+		})
 	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	out := slices.Concat(drawn...)
 	r := rand.New(rand.NewPCG(seed, seeds.Of(part)))
 	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out, nil

@@ -74,14 +74,15 @@ func Run(ctx context.Context, s Settings, o Options) (err error) {
 		o.engines = openEngine
 	}
 	pl := &pipeline{Settings: s, Options: o, stop: ctx, began: time.Now()}
+	pl.progress = run.NewProgress(cmp.Or(o.Progress, io.Discard))
+	defer pl.progress.Close()
+	pl.progress.Stage("data", 0, 0)
 	if err := pl.load(); err != nil { // all data is read before anything is written
 		return err
 	}
 	if err := pl.open(); err != nil {
 		return err
 	}
-	pl.progress = run.NewProgress(cmp.Or(o.Progress, io.Discard))
-	defer pl.progress.Close()
 	defer func() { err = errors.Join(err, pl.close()) }()
 	if err := pl.prepare(ctx); err != nil {
 		if o.Resume {

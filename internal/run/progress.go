@@ -90,7 +90,8 @@ func (p *Progress) enter(name string, from, steps int, bytes bool) {
 	p.end()
 	p.stage, p.from, p.step, p.steps, p.bytes = name, from, from, steps, bytes
 	p.parts, p.doing = nil, ""
-	p.began, p.reached, p.printed, p.told = time.Now(), time.Now(), time.Now(), time.Now()
+	now := time.Now()
+	p.began, p.reached, p.printed, p.told = now, now, now, now
 	p.show(false)
 }
 
