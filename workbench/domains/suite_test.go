@@ -396,3 +396,23 @@ func TestDomainsAreAnnounced(t *testing.T) {
 		}
 	}
 }
+
+// Agents of one load must not stop a task from being drawn.
+func TestTeamsOfEqualLoads(t *testing.T) {
+	d := tickets()
+	newDesk := d.New
+	d.New = func(r *workbench.Rand) workbench.State {
+		s := newDesk(r).(*desk)
+		for _, team := range teams {
+			for range 3 {
+				s.Agents[s.agent(r, team)].Load = 5
+			}
+		}
+		return s
+	}
+	for seed := range uint64(some(200)) {
+		if _, err := d.Task(seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

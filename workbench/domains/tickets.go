@@ -226,9 +226,7 @@ func ticketAgent(r *workbench.Rand, s *desk) workbench.Turn {
 	agent := s.agent(r, team)
 	slots := workbench.Values{"agent": agent, "key": key, "team": team}
 	if r.Chance(0.3) {
-		for s.Agents[agent].Load = r.Int(1, 15); s.even(team); {
-			s.Agents[agent].Load = r.Int(1, 15)
-		}
+		s.spread(r, team)
 		return workbench.Turn{
 			User: r.Phrase(slots, "who has the least load in team {team}?", "tell me the agent of {team} with the least load.",
 				"find the agent of team {team} with the least load."),
@@ -243,18 +241,17 @@ func ticketAgent(r *workbench.Rand, s *desk) workbench.Turn {
 	}
 }
 
-// even reports whether two agents of a team have the same load.
-func (s *desk) even(team string) bool {
-	seen := map[int]bool{}
-	for _, h := range s.Agents {
-		if h.Team == team && seen[h.Load] {
-			return true
-		}
-		if h.Team == team {
-			seen[h.Load] = true
+// spread makes the loads of a team's agents differ.
+func (s *desk) spread(r *workbench.Rand, team string) {
+	taken := map[int]bool{}
+	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
+		if h := s.Agents[name]; h.Team == team {
+			for taken[h.Load] {
+				h.Load = r.Int(1, 15)
+			}
+			taken[h.Load] = true
 		}
 	}
-	return false
 }
 
 // ticketAct: close or change the priority, if the status allows it.
@@ -290,10 +287,8 @@ func ticketAssign(r *workbench.Rand, s *desk) workbench.Turn {
 // ticketTeam: assign to the agent with the least load, who must be found first.
 func ticketTeam(r *workbench.Rand, s *desk) workbench.Turn {
 	name, team := s.any(r, "open"), r.One(teams...)
-	agent := s.agent(r, team)
-	for s.even(team) {
-		s.Agents[agent].Load = r.Int(1, 15)
-	}
+	s.agent(r, team)
+	s.spread(r, team)
 	who := workbench.From("found.agents").Least("load").At("agent")
 	return workbench.Turn{
 		User: r.Phrase(workbench.Values{"ticket": name, "team": team}, "give ticket {ticket} to the agent of {team} with the least load.",
