@@ -33,6 +33,10 @@ type checklist struct {
 
 func (d Domain) checklist(p *Plan, c *course) []task.Item {
 	l := &checklist{domain: d, course: c, plan: p}
+	if !slices.ContainsFunc(d.Tools, func(t Tool) bool { return t.Write }) {
+		l.walk(p, nil, nil, 1)
+		return l.items
+	}
 	l.walk(p, nil, nil, 1-onlyWrites)
 	return append(l.items, task.Item{
 		ID: "writes", Focus: "assistant.tool_calls", Required: true, Weight: onlyWrites, DependsOn: []string{l.first},

@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 
 	"envace/task"
@@ -25,5 +26,24 @@ func TestSameCallOnTwoBranches(t *testing.T) {
 	var back task.Task
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Error(err)
+	}
+}
+
+// A domain that only reads has nothing to say about writes.
+func TestChecklistWithoutWrites(t *testing.T) {
+	d := Domain{Name: "d", Tools: []Tool{{Name: "look"}}}
+	p := Do("a", "look", Values{}, Say("%v", From("a.n")))
+	c := &course{results: map[string]string{"a": `{"n":1}`}, reply: p.next}
+	tk := task.Task{ID: "t", Tools: d.Functions(), Turns: make([]task.Turn, 1)}
+	items := d.checklist(p, c)
+	if err := tk.SetChecklist([][]task.Item{items}); err != nil {
+		t.Error(err)
+	}
+	sum := 0.0
+	for _, item := range items {
+		sum += item.Weight
+	}
+	if len(items) != 2 || math.Abs(sum-1) > 1e-9 {
+		t.Errorf("%d items of weight %g", len(items), sum)
 	}
 }
